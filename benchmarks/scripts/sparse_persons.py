@@ -24,7 +24,7 @@ from privspan.privacy.persons import by_person
 from privspan.privacy.run import Run, open_run
 from privspan.rows.table import Table
 from privspan.sums.lifts import person_lift
-from privspan.sums.looks import whole_looks
+from privspan.sums.looks import AugmentedGram, released_looks
 
 COMPONENTS, KINDS, ARTICLES, SHOPPERS = 5, 5, 300, 2_000
 Ids = NDArray[np.intp]
@@ -56,7 +56,8 @@ def share(X: sparse.csr_array, found: NDArray[np.float64]) -> float:
 def looked(table: Table, run: Run, mu: float, lifted: bool) -> NDArray[np.float64]:
     rows = table.rows()
     lift = person_lift(rows, 0.0) if lifted else None
-    (look,) = whole_looks(rows, None, [mu], run, constant=0.0, lift=lift, count=float(len(table)))
+    gram = AugmentedGram(rows, constant=0.0, lift=lift)
+    (look,) = released_looks(gram, [mu], run, 0.0, float(len(table)))
     return np.asarray(np.linalg.eigh(look.moment)[1][:, -COMPONENTS:])
 
 

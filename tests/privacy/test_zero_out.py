@@ -137,6 +137,7 @@ def test_persons_with_lifted_rows(width: int, seed: int, alike: float, constant:
     grams = [AugmentedGram(one, constant=constant, lift=person_lift(one, constant)) for one in rows]
     assert moved(*grams) <= grams[0].empty * (1 + 1e-12)
     assert grams[0].empty == look_empty(constant, math.sqrt(width))
+    assert 1.0 < look_gain(constant, width) <= grams[0].size / grams[0].empty
 
 
 @settings(max_examples=40, deadline=None)

@@ -25,12 +25,12 @@ from privspan.rows.about import SPREAD, CentredSparseRows
 from privspan.rows.door import open_table
 from privspan.rows.source import as_source
 from privspan.rows.unit import Rows
-from privspan.sums import centre, everyday, judge, lazy_looks
+from privspan.sums import centre, everyday, lazy_looks
 from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.judge import _candidates, captured, is_clear
 from privspan.sums.lengths import bisected_radius, lengths_of
-from privspan.sums.looks import CONSTANT, AugmentedGram, Look, whole_looks
+from privspan.sums.looks import CONSTANT, AugmentedGram, Look, released_looks
 
 MU = mu_from_budget(1.0, DELTA)
 
@@ -152,11 +152,11 @@ def test_lemma_1_is_sharp():
 def test_lemma_1_a_sum_of_squares_of_factors_costs_its_share(row, other):
     def squared(X, rng):
         source = open_table(X)
-        course = everyday._Course(source, 1, seeded(rng, 1.0, DELTA))
+        course = everyday.EverydayCourse(source, 1, seeded(rng, 1.0, DELTA))
         course._sum_of_squares(
             np.minimum(lengths_of(open_table(source).rows(None, keep=False, single=True)) / 4.0, 1.0)
         )
-        shares.append(dict(course._run.account.shares)["mean square"])
+        shares.append(dict(course.run.account.shares)["mean square"])
 
     shares = []
     assert spent_by(squared, row, other) <= shares[0] * MU**2 * (1 + 1e-9)
@@ -287,7 +287,7 @@ def test_what_decides_about_a_second_look_was_released(name, monkeypatch):
         later.append(looks)
         sound(looks)
 
-    for module in (judge, lazy_looks):
+    for module in (everyday, lazy_looks):
         monkeypatch.setattr(module, "is_clear", noted)
     monkeypatch.setattr(CentredGauss, "look_at_unit_rows", noted_look)
     other = X.copy()
@@ -543,7 +543,7 @@ def test_looks_are_second_moments_about_the_mean():
     lengths = np.linalg.norm(X, axis=1)
     units, clipped = X / lengths[:, None], X / np.maximum(lengths, 4.0)[:, None]
     for factors, rows in ((None, units), (np.minimum(lengths / 4.0, 1.0), clipped)):
-        first, both = whole_looks(Rows(X), factors, [50.0, 80.0], seeded(0))
+        first, both = released_looks(AugmentedGram(Rows(X), [factors]), [50.0, 80.0], seeded(0), CONSTANT)
         assert not np.allclose(first.moment, both.moment, atol=1e-3)
         check_look(first, rows, 50.0)
         check_look(both, rows, math.hypot(50.0, 80.0))
@@ -795,7 +795,7 @@ def _large():
 def test_a_large_table_is_searched_by_a_public_draw_at_no_loss():
     X, drawn = _large()
     assert np.array_equal(
-        everyday._Course(open_table(X), 2, seeded(0, 1.0, DELTA), None, BY_A_DRAW)._drawn()[:], X[drawn]
+        everyday.EverydayCourse(open_table(X), 2, seeded(0, 1.0, DELTA), BY_A_DRAW)._drawn()[:], X[drawn]
     )
     look = fitted(X, tuning=BY_A_DRAW)
     some = (1 + 2 * look.about["rounds"]) * len(drawn) / len(X)
@@ -817,24 +817,26 @@ def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(among, row):
 
 
 def test_a_draw_that_depends_on_a_row_is_found_out():
-    class ByTheLastRow(everyday._Course):
+    class ByTheLastRow(everyday.EverydayCourse):
         def _drawn(self):
             return as_source(self._source[int(self._source[-1:][0, 0] > 0) : 6_000 : 6])
+
+    def run(rows, rng):
+        course = ByTheLastRow(open_table(rows), 2, seeded(rng, 1.0, DELTA))
+        return course.looked(course.rough_centre(None, True))
 
     X, _ = _large()
     neighbour = X.copy()
     neighbour[-1] = -40.0
     X[-1] = 40.0
-    spent, _ = replayed(
-        X, neighbour, lambda rows, rng: ByTheLastRow(open_table(rows), 2, seeded(rng, 1.0, DELTA)).run(None, True)
-    )
+    spent, _ = replayed(X, neighbour, run)
     assert spent > 2.0 * MU**2
 
 
 def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
     rng = np.random.default_rng(0)
     for few in (rng.standard_normal((32_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
-        course = everyday._Course(open_table(few), 1, seeded(0, 1.0, DELTA))
+        course = everyday.EverydayCourse(open_table(few), 1, seeded(0, 1.0, DELTA))
         assert course._drawn() is course._source
 
 

@@ -20,7 +20,7 @@ from privspan.rows.source import as_source
 from privspan.rows.unit import CHUNK_ROWS, PersonValues, whole_persons
 from privspan.sums.lazy_gauss import UnitGram
 from privspan.sums.lifts import person_lift, released_weight
-from privspan.sums.looks import CONSTANT, AugmentedGram, whole_looks
+from privspan.sums.looks import CONSTANT, AugmentedGram, released_looks
 
 KINDS = ["dense", "sparse", "centred"]
 WIDTHS = st.sampled_from([2, 3, 5, 8])
@@ -160,12 +160,12 @@ def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_looks_at_persons_cost_their_mus_and_the_bound_is_sharp(kind):
     def look(table, rng):
-        return next(whole_looks(open_table(table).rows(), None, [1.0], seeded(rng), constant=0.0))
+        return next(released_looks(AugmentedGram(open_table(table).rows(), constant=0.0), [1.0], seeded(rng), 0.0))
 
     def lifted(table, rng):
         rows = open_table(table).rows()
-        lift = person_lift(rows, 0.0)
-        return next(whole_looks(rows, None, [1.0], seeded(rng), constant=0.0, lift=lift, count=4.0))
+        gram = AugmentedGram(rows, constant=0.0, lift=person_lift(rows, 0.0))
+        return next(released_looks(gram, [1.0], seeded(rng), 0.0, 4.0))
 
     for run in (look, lifted):
         alike = (np.eye(4)[i : i + 1].repeat(2, 0) for i in (0, 1))

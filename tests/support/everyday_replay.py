@@ -7,26 +7,28 @@ from privspan.audit.replay import spent_by
 from privspan.privacy.randomness import Child
 from privspan.rows.door import open_table
 from privspan.stable.near import NearCourse
-from privspan.sums.everyday import everyday_pca
-from privspan.sums.everyday_tuning import EverydayTuning
+from privspan.sums.everyday import EverydayCourse
+from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 
 DELTA = 1e-6
 BY_A_DRAW = EverydayTuning(few_rows=1_000, few=0.0)
 """Tables of 2,000 rows and more are searched by a public draw of 1,000."""
 
 
-def fitted(X, rng=0, *, k=2, epsilon=1.0, **options):
-    """Run everyday PCA on any table."""
-    source = open_table(X, min_rows=2)
-    return everyday_pca(open_table(source), k, seeded(rng, epsilon, DELTA), **options)
+def fitted(X, rng=0, *, k=2, epsilon=1.0, around=None, search=None, tuning=EVERYDAY):
+    """Run everyday PCA on any table; it searches for a centre if none is given."""
+    course = EverydayCourse(open_table(X, min_rows=2), k, seeded(rng, epsilon, DELTA), tuning)
+    return course.looked(course.rough_centre(around, around is None if search is None else search))
 
 
 def near(X, rng=0, *, k=2, epsilon=1.0):
     """Run everyday PCA with the course near a subspace, on tables that stable leverage is no use for."""
-    source = open_table(X, min_rows=2)
-    run = seeded(rng, epsilon, DELTA)
+    source, run = open_table(X, min_rows=2), seeded(rng, epsilon, DELTA)
     apart = seeded(rng + 1) if isinstance(rng, int) else run.on(Child.NEAR)
-    return everyday_pca(open_table(source), k, run, instead=NearCourse(open_table(source), k, run, apart))
+    course = EverydayCourse(source, k, run)
+    centre = course.rough_centre(None, True)
+    look = NearCourse(source, k, run, apart)(centre) if centre is not None and centre.located else None
+    return course.looked(centre) if look is None else look
 
 
 def numbers(look):

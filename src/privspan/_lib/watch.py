@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Watcher = Callable[[int], None]
-_watchers: list[Watcher] = []
+watchers: list[Watcher] = []
+"""Whoever looks on; mostly nobody, and then nothing is told."""
 _readers: list[Watcher] = []
 _thread = threading.local()
 
@@ -21,15 +22,15 @@ def watching_rows(advance: Watcher | None = None, *, read: Watcher | None = None
 
     And `read` whenever rows of a table that is read once have arrived.
     """
-    watched = [(_watchers, advance), (_readers, read)]
-    for watchers, watcher in watched:
-        watchers += [] if watcher is None else [watcher]
+    watched = [(watchers, advance), (_readers, read)]
+    for listeners, watcher in watched:
+        listeners += [] if watcher is None else [watcher]
     try:
         yield
     finally:
-        for watchers, watcher in watched:
+        for listeners, watcher in watched:
             if watcher is not None:
-                watchers.remove(watcher)
+                listeners.remove(watcher)
 
 
 @contextmanager
@@ -44,14 +45,14 @@ def unwatched() -> Iterator[None]:
 
 def is_watched() -> bool:
     """Tell whether anybody watches."""
-    return bool(_watchers)
+    return bool(watchers)
 
 
 def rows_seen(count: int) -> None:
     """Tell whoever watches."""
     if getattr(_thread, "silent", False):
         return
-    for advance in _watchers:
+    for advance in watchers:
         advance(count)
 
 

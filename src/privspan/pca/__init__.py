@@ -1,7 +1,6 @@
 """Private PCA: one budget for units, components, variances and a mean."""
 
-from privspan.pca.course import check_pca, learn_pca
-from privspan.pca.function import BY_PCA, EVERYDAY, private_pca
+from privspan.pca.function import BY_PCA, EVERYDAY, check_pca, learn_pca, private_pca
 from privspan.pca.settings import PCA_METHODS, PCASettings, takes_sparse
 
 __all__ = [

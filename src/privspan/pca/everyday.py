@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from privspan.blocks.rank import choose_dimension
 from privspan.pca.outcome import finished, released, warn_if_useless
-from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable, public_units, vote_epsilon
+from privspan.pca.settings import PCASettings, PCATable
 from privspan.planner import Plan, plan_pca
 from privspan.privacy import Budget, Part, Release
 from privspan.privacy.call import Call
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.randomness import Child
 from privspan.stable.near import NearCourse, can_be_near, test_share
-from privspan.sums.everyday import empty_share, everyday_pca, searches
+from privspan.sums.everyday import EverydayCourse, empty_share, searches
 from privspan.sums.gaps import released_gaps
 from privspan.sums.pairs import pair_differences
 
@@ -30,63 +29,64 @@ Array = NDArray[np.float64]
 
 def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[Release, Plan]:
     """Learn mean, components and variances; return the plan, which is public, beside the release."""
-    (n, d), k, units = table.source.shape, table.considered[0], public_units(settings, table.public)
+    (n, d), k = table.source.shape, table.considered[0]
 
     # Before anything is spent: the account, where to start, and what to expect.
-    vote = vote_epsilon(settings, table, call.budget.epsilon)
-    account = _account(call.budget, table, vote)
-    start, search = _start(settings, table, account.mu)
+    account, near = _account(call.budget, table)
+    start, search = _start(table, account.mu)
     plan = plan_pca(n, d, k, account.budget, settings.gamma, start is not None)
     if settings.k != "auto":
         warn_if_useless(call, plan)  # which may be made an error
 
-    run = call.begin(account, gaussian=True, vote=vote)
-    gaps = released_gaps(table.source, table.gapped, run.on(Child.GAPS))
-    rows = table.source
-    if units is not None:
-        rows, start = rows.in_units(units), None if start is None else start / units
-    chosen: tuple[Part, ...] = ()
+    # Count gaps, and choose k by a vote, if it is not given.
+    run = call.begin(account, gaussian=True, vote=table.vote)
+    gaps, rows, chosen = released_gaps(table.source, table.gapped, run.on(Child.GAPS)), table.source, []
+    if table.units is not None:
+        rows, start = rows.in_units(table.units), None if start is None else start / table.units
     if settings.k == "auto":
-        most, chosen = table.considered[-1], (Part("choice of the dimension", vote, 0.0),)
         pairs = pair_differences(rows, run.on(Child.PAIRING).streams.public)
-        k = choose_dimension(pairs, most, epsilon=vote, run=run.on(Child.DIMENSION))
+        k = choose_dimension(pairs, table.considered[-1], epsilon=table.vote, run=run.on(Child.DIMENSION))
+        chosen = [Part("choice of the dimension", table.vote, 0.0)]
         plan = plan_pca(n, d, k, account.budget, settings.gamma, start is not None)
         warn_if_useless(call, plan)
 
     # Find the centre and look, with all that is left in the account; near a subspace, look there.
-    looking = run.on(Child.SUBSPACE)
-    near = NearCourse(rows, k, looking, run.on(Child.NEAR))
-    result = everyday_pca(rows, k, looking, around=start, search=search, instead=near)
+    course, result = EverydayCourse(rows, k, run.on(Child.SUBSPACE)), None
+    centre = course.rough_centre(start, search)
+    if near and search and centre is not None and centre.located:
+        result = NearCourse(rows, k, course.run, run.on(Child.NEAR))(centre)
+    if result is None:
+        result = course.looked(centre)
 
+    # Put together what has been released, and what it has cost.
     result = result if gaps is None else result.of_present_cells(gaps)
-    aside = (vote, account.set_aside)
+    aside = (table.vote, account.set_aside)
     cost = call.budget.cost(*chosen, *account.parts, aside=aside, empty=account.empty)
-    release = released(result, table, cost, run, units=units)
+    release = released(result, table, cost, run, units=table.units)
     return finished(settings, call, release, table, gaps, k), plan
 
 
 def promise_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[float, float]:
     """Return mu and the delta that is set aside: what the course costs as a Gaussian release."""
-    vote = vote_epsilon(settings, table, call.budget.epsilon)
-    return _account(call.budget, table, vote).promise(vote)
+    return _account(call.budget, table)[0].promise(table.vote)
 
 
-def _account(budget: Budget, table: PCATable, vote: float) -> MuLedger:
-    """Return the account of all steps but a vote, with what a test of stable leverage may need set aside.
+def _account(budget: Budget, table: PCATable) -> tuple[MuLedger, bool]:
+    """Return the account of all steps but a vote, and whether it may be asked if most rows lie near a subspace.
 
-    That, and what an empty place can tell (docs/explanation/zero-out.md), is decided by public numbers, for all
-    numbers of components that may be chosen.
+    What stable leverage needs is set aside then.  That, and what an empty place can tell
+    (docs/explanation/zero-out.md), is decided by public numbers, for all numbers of components that may be chosen.
     """
-    rest = budget.less(vote) if vote else budget
-    account = MuLedger(rest, test_share=test_share(table.source, table.considered[-1], rest))
-    if can_be_near(table.source, table.considered[0], account.mu):
-        account.empty = 1.0  # stable leverage may come, whose steps are counted without a gain
-    else:
-        account.empty = empty_share(table.source, account.mu, int(table.gapped.sum()))
-    return account
+    rest = budget.less(table.vote)
+    near = can_be_near(table.source, table.considered[0], rest.mu)
+    if not near:
+        empty = empty_share(table.source, rest.mu, int(table.gapped.sum()))
+        return MuLedger(rest, empty=empty), False
+    share = test_share(table.source, table.considered[-1], rest)
+    return MuLedger(rest, test_share=share, empty=1.0), True  # its steps are counted without a gain
 
 
-def _start(settings: PCASettings, table: PCATable, mu: float) -> tuple[Array | None, bool]:
+def _start(table: PCATable, mu: float) -> tuple[Array | None, bool]:
     """Return a public centre, if it is of use, and whether to search from there.
 
     A centre that is given for every column is taken at the user's word.  The middle of bounds is often so far from
@@ -97,4 +97,4 @@ def _start(settings: PCASettings, table: PCATable, mu: float) -> tuple[Array | N
         return public.start, False
     enough = searches(table.source.shape[0], table.source.shape[1], mu)
     known = given | (public.bounded & public.said)
-    return (public.start if enough and known.any() else None), True
+    return (public.start if enough and known.any() else None), enough

@@ -1,13 +1,20 @@
-"""`private_pca`, and what the package knows of the ways it may take."""
+"""`private_pca`: open the table, refuse what can be refused, and take the course that is meant.
+
+Also what the package knows of the ways it may take.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from privspan.pca.course import learn_pca
+from privspan.pca.everyday import learn_everyday, promise_everyday
+from privspan.pca.named import learn_named, promise_named
 from privspan.pca.outcome import LABEL, STANDARDISED, label
-from privspan.pca.settings import PCA_METHODS, PCASettings
+from privspan.pca.settings import PCA_METHODS, PCASettings, opened
+from privspan.pca.standardised import learn_standardised, promise_standardised
+from privspan.planner import Plan
 from privspan.privacy import Release
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
@@ -166,6 +173,32 @@ def private_pca(
     settings = PCASettings(k, center, scale, robust, max_components, bounds, units, around, missing, method, gamma)
     with Call("private_pca", epsilon, delta, rng, ledger, X, person, k) as call:
         return call.finish(learn_pca(settings, call, call.persons(X, person, max_rows, categories))[0])
+
+
+def learn_pca(
+    settings: PCASettings, call: Call, X: object, names: Sequence[str] | None = None, declared: object = None
+) -> tuple[Release, Plan]:
+    """Do what `private_pca` promises; return the plan, which is public, beside the release.
+
+    Names of the columns are those of a source that knows them, if none are given; their types are those of the table
+    as it was `declared`, if that is not `X` itself.
+    """
+    table = opened(settings, call, X, names, X if declared is None else declared)
+    if settings.standardised:
+        return learn_standardised(settings, call, table)
+    return (learn_everyday if settings.everyday else learn_named)(settings, call, table)
+
+
+def check_pca(settings: PCASettings, call: Call, X: object) -> tuple[float, float] | None:
+    """Refuse what `learn_pca` would refuse, from types and shapes alone: no value is read and nothing is spent.
+
+    Return what it will cost as a Gaussian release, mu and the delta that is set aside; None if it is not known to be
+    one.
+    """
+    table = opened(settings, call, X, None, X)
+    if settings.standardised:
+        return promise_standardised(settings, call, table)
+    return (promise_everyday if settings.everyday else promise_named)(settings, call, table)
 
 
 EVERYDAY = Method(

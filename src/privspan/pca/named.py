@@ -18,8 +18,7 @@ from privspan._lib.errors import Note, ParameterTypeError
 from privspan.approximate import BlockSettings
 from privspan.blocks.rank import choose_dimension
 from privspan.pca.outcome import finished, label, released, warn_if_useless
-from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable, public_units, vote_epsilon
+from privspan.pca.settings import PCASettings, PCATable
 from privspan.planner import Plan, plan_within
 from privspan.privacy import Budget, Part, Release, share_mu
 from privspan.privacy.call import Call
@@ -62,10 +61,9 @@ def learn_named(settings: PCASettings, call: Call, table: PCATable) -> tuple[Rel
     """Learn the subspace of the centred rows, the variances along it, and the mean; return the plan, too."""
     _refuse(settings, call, table)
     in_mu, k = ALGORITHMS[settings.method].in_mu, table.considered[0]
-    vote = vote_epsilon(settings, table, call.budget.epsilon)
-    account = _account(settings, table, call.budget, vote)
+    vote, units, rows = table.vote, table.units, table.source
+    account = _account(settings, table, call.budget)
     run = call.begin(account, gaussian=in_mu, vote=vote)
-    units, rows = public_units(settings, table.public), table.source
     rows = rows if units is None else rows.in_units(units)
     steps: tuple[Part, ...] = ()
     if settings.k == "auto":
@@ -109,8 +107,7 @@ def promise_named(settings: PCASettings, call: Call, table: PCATable) -> tuple[f
     _refuse(settings, call, table)
     if not ALGORITHMS[settings.method].in_mu:
         return None
-    vote = vote_epsilon(settings, table, call.budget.epsilon)
-    return _account(settings, table, call.budget, vote).promise(vote)
+    return _account(settings, table, call.budget).promise(table.vote)
 
 
 def _refuse(settings: PCASettings, call: Call, table: PCATable) -> None:
@@ -119,7 +116,7 @@ def _refuse(settings: PCASettings, call: Call, table: PCATable) -> None:
         raise ParameterTypeError("{around} must not be given for a sparse table by a named or robust method.")
     if settings.method != "approximate":
         return
-    account = MuLedger(call.budget.less(vote_epsilon(settings, table, call.budget.epsilon)))
+    account = MuLedger(call.budget.less(table.vote))
     for k in table.considered[: min(table.source.halved().shape)]:
         course = _course(settings, table, k, account)
         try:
@@ -172,12 +169,12 @@ def _rows_of(table: PCATable, centring: str) -> Table:
     return table.centred if centring == "pair differences" else table.source
 
 
-def _account(settings: PCASettings, table: PCATable, budget: Budget, vote: float) -> MuLedger:
+def _account(settings: PCASettings, table: PCATable, budget: Budget) -> MuLedger:
     """Return the account of all steps but a vote, with what a test of stable leverage may need set aside.
 
     That is decided by public numbers, for up to as many components as may be chosen.
     """
-    rest, share, centring = budget.less(vote) if vote else budget, 0.0, _centring(settings, table)
+    rest, share, centring = budget.less(table.vote), 0.0, _centring(settings, table)
     weights = NAMED.shares(centring)
     if settings.method == "auto":
         rows, most = _rows_of(table, centring), table.considered[-1]

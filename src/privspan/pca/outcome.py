@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable
+from privspan.pca.settings import PCASettings, PCATable
 from privspan.planner import Plan
 from privspan.privacy import PrivacyCost, Release, UselessPlanWarning
 from privspan.privacy.call import Call

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.errors import ParameterError
 from privspan.pca.outcome import STANDARDISED, finished, signed, warn_if_useless
-from privspan.pca.settings import PCASettings
-from privspan.pca.table import PCATable
+from privspan.pca.settings import PCASettings, PCATable
 from privspan.planner import Plan, plan_standardised
 from privspan.privacy import Release
 from privspan.privacy.call import Call

@@ -90,7 +90,7 @@ class Budget:
 
     def less(self, epsilon: float) -> Budget:
         """Return the budget that remains, with all of delta, after a step has spent this epsilon."""
-        return Budget(left_of(self.epsilon, epsilon), self.delta)
+        return Budget(left_of(self.epsilon, epsilon), self.delta) if epsilon else self
 
     def split(self, weights: Sequence[float]) -> tuple[Budget, ...]:
         """Split both epsilon and delta in proportion to the weights (basic composition).
@@ -137,7 +137,7 @@ class Budget:
         if aside is None:
             return PrivacyCost(self.epsilon, self.delta, NEIGHBOURS, parts)
         epsilon, delta = aside
-        rest = self.less(epsilon) if epsilon else self
+        rest = self.less(epsilon)
         if delta:
             rest = Budget(rest.epsilon, down(Fraction(rest.delta) - Fraction(delta)))
         told = sqrt_up(Fraction(rest.mu) ** 2 * Fraction(empty))

@@ -41,29 +41,9 @@ _FURTHEST_SINGLE = 2.0**100  # coordinates of a centre in float32
 _SAFE_SQUARE = 2.0**800  # float64: beyond this, or below its inverse, a row counts as zero
 
 
-def local_rows(
-    X: LocalTable,
-    centre: Array | None,
-    *,
-    clip: float | None = None,
-    keep: bool = True,
-    single: bool = False,
-    width: int = 1,
-) -> Rows:
-    """Return the rows of a source in this process; see `privspan.rows.table.Table.rows`."""
-    if X.is_sparse and centre is not None:
-        return CentredSparseRows(X, centre, clip=clip, keep=keep, width=width)
-    if single and in_single(X, centre):
-        centre = np.zeros(X.shape[1]) if centre is None else centre
-        return Rows(X, centre=centre, single=True, clip=clip, keep=keep)
-    return Rows(X, centre=centre, clip=clip, keep=keep, width=width)
-
-
-def in_single(X: LocalTable, centre: Array | None = None) -> bool:
-    """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
-    if X.is_sparse or np.dtype(X.dtype) != np.float32:
-        return False
-    return X.shape[1] <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
+def holds_in_single(columns: int, centre: Array | None = None) -> bool:
+    """Tell from public and released numbers and the machine whether rows of float32 about a centre may stay so."""
+    return columns <= _WIDEST_SINGLE and is_near(centre) and _single_is_single()
 
 
 def is_near(centre: Array | None) -> bool:

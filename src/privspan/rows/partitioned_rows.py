@@ -107,19 +107,14 @@ def per_row(function: Callable[..., Reals], *known: PerRow) -> PerRow:
     first = known[0]
     if isinstance(first, PersonValues):
         return PersonValues(function(*(values.slots for values in known)), first.width)
-    if not isinstance(first, RowValues):
-        return _slab_by_slab(function, *known)
-    parts = first.place.map(partial(per_row, function), *(values.parts for values in known))
-    return replace(first, parts=parts)
-
-
-def _slab_by_slab(function: Callable[..., Reals], *known: Reals) -> Reals:
-    """Return what a function makes of arrays with one entry per row, a few at a time: these stay in the cache."""
-    n = len(known[0])
+    if isinstance(first, RowValues):
+        parts = first.place.map(partial(per_row, function), *(values.parts for values in known))
+        return replace(first, parts=parts)
+    n = len(first)
     if n <= _SLAB_ROWS:
         return function(*known)
     made: Reals = np.empty(0)
-    for start in range(0, n, _SLAB_ROWS):
+    for start in range(0, n, _SLAB_ROWS):  # a few rows at a time, which stay in the cache
         part = function(*(values[start : start + _SLAB_ROWS] for values in known))
         if start == 0:
             made = np.empty_like(part, shape=(n, *part.shape[1:]))  # of several values a row, in the same order

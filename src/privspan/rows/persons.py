@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import UNIT_ROUNDOFF
-from privspan.rows.about import local_rows
 from privspan.rows.compressed import Make, Readable, Stored, Summing
 from privspan.rows.dealing import Order, PartitionOrders
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums
@@ -70,7 +69,7 @@ class PersonTable(Table):
         self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
     ) -> AnyRows:
         """Return the rows, each of length at most 1; what is summed over them is averaged over those of a person."""
-        return local_rows(self.slots, centre, clip=clip, keep=keep, width=self.width)
+        return self.slots.rows(centre, clip=clip, keep=keep, width=self.width)
 
     def sums(self, function: Summing, *, exact: bool = False) -> ChunkSums:
         """Yield one sum per chunk of persons."""

@@ -15,7 +15,7 @@ from scipy import sparse
 from privspan._lib import checks
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError, ParameterTypeError
-from privspan.rows.about import in_single, is_near, local_rows
+from privspan.rows.about import CentredSparseRows, holds_in_single, is_near
 from privspan.rows.compressed import Make, Stored, Summing, as_dense
 from privspan.rows.dealing import Order, public_order
 from privspan.rows.gaps import coordinates_of
@@ -125,18 +125,32 @@ class RowSource(LocalTable):
     # ---- What algorithms ask of it: see `Table` --------------------------------------------------------------------
 
     def rows(
-        self, centre: Array | None = None, *, clip: float | None = None, keep: bool = True, single: bool = False
+        self,
+        centre: Array | None = None,
+        *,
+        clip: float | None = None,
+        keep: bool = True,
+        single: bool = False,
+        width: int = 1,
     ) -> Rows:
-        """Return the rows, each of length at most 1."""
-        return local_rows(self, centre, clip=clip, keep=keep, single=single)
+        """Return the rows, each of length at most 1; of persons who have `width` of them each, if that is given."""
+        if self.is_sparse and centre is not None:
+            return CentredSparseRows(self, centre, clip=clip, keep=keep, width=width)
+        if single := single and self._in_single(centre):
+            centre = np.zeros(self.shape[1]) if centre is None else centre
+        return Rows(self, centre=centre, single=single, clip=clip, keep=keep, width=width)
+
+    def _in_single(self, centre: Array | None = None) -> bool:
+        """Tell from declared types, released numbers and the machine whether rows about a centre are float32."""
+        return self.dtype == np.float32 and not self.is_sparse and holds_in_single(self.shape[1], centre)
 
     def as_held(self, centre: Array) -> Array:
         """Return a centre, rounded to float32 where rows about it may be of that type."""
-        return centre.astype(np.float32).astype(np.float64) if in_single(self, centre) else centre
+        return centre.astype(np.float32).astype(np.float64) if self._in_single(centre) else centre
 
     def looked_at(self, rows: AnyRows, clip: float | None = None) -> AnyRows:
         """Return the rows in float32 if that may be, or else those that are open."""
-        return self.rows(clip=clip, keep=False, single=True) if in_single(self) else rows
+        return self.rows(clip=clip, keep=False, single=True) if self._in_single() else rows
 
     def with_constant(self, centre: Array, constant: float) -> RowSource:
         """Return the rows less a centre, each with the same last entry."""

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privspan._lib.arrays import Floats, Reals
-from privspan._lib.watch import rows_seen
+from privspan._lib.watch import rows_seen, watchers
 from privspan.rows.compressed import Readable, Stored, Summing
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.scaling import (
@@ -177,7 +177,8 @@ class Rows:
         """Yield the number of each piece and those of its rows, and tell that they are seen."""
         for index, start in enumerate(range(0, self._length, self._piece_rows)):
             numbers = slice(start, min(start + self._piece_rows, self._length))
-            rows_seen(numbers.stop - start)
+            if watchers:
+                rows_seen(numbers.stop - start)
             yield index, numbers
 
     def _cleaned(self, index: int, numbers: slice) -> Piece:

@@ -117,7 +117,7 @@ def test_share(source: Table, k: int, budget: Budget) -> float:
 
 @dataclass(frozen=True)
 class NearCourse:
-    """What `everyday_pca` asks once it has a centre: a look near a subspace, or None to go on as usual."""
+    """What a private PCA asks once it has a rough centre: a look near a subspace, or None to go on as usual."""
 
     source: Table
     k: int

@@ -28,7 +28,7 @@ from privspan.sums.gaps import Gaps, gap_share
 from privspan.sums.grid import MOMENTS, look_gain, most_share
 from privspan.sums.lazy_looks import lazy_looks
 from privspan.sums.lifts import person_lift, released_weight
-from privspan.sums.looks import CONSTANT, whole_looks
+from privspan.sums.looks import CONSTANT, AugmentedGram, released_looks
 from privspan.sums.pairs import pair_signs
 
 Array = NDArray[np.float64]
@@ -226,7 +226,7 @@ def _by_deviations(
         mu = run.account.spend("weight of persons", tuning.weight)
         count = released_weight(lift, n, mu, run)[0]
     mu = run.account.spend("winsorised look", run.account.left, look_gain(CONSTANT, source.width))
-    look = next(whole_looks(rows, None, [mu], run, lift=lift, count=count))
+    look = next(released_looks(AugmentedGram(rows, lift=lift), [mu], run, CONSTANT, count))
     alike = reach <= tuning.alike * units.reach  # columns that are cut off about where their variance was measured
     variance = float(np.nansum((units.moments.scale / ranges.spread)[alike] ** 2))
     seen = float(np.diagonal(look.moment)[alike].sum()) * clip**2 / count

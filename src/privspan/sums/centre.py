@@ -57,6 +57,8 @@ class Centre:
         Their second moment as far as it is known before they are clipped: not released.
     located : bool
         Whether `length` is that of the rows rather than of the error.
+    among : Table or None
+        The table that it was searched for in: all rows, or those of a public draw; None if it was not searched for.
     rounds : int
     passes : float
         Over the rows, so far.
@@ -70,6 +72,7 @@ class Centre:
     located: bool
     rows: AnyRows | None = None
     early: EarlyGram | None = None
+    among: Table | None = None
     rounds: int = 0
     passes: float = 0.0
 
@@ -81,11 +84,6 @@ class Centre:
     def measured(self) -> bool:
         """Whether the length is known."""
         return not math.isnan(self.length)
-
-    @property
-    def spread_square(self) -> float:
-        """Typical squared length less what the error of the centre adds to it."""
-        return self.length**2 - self.error**2
 
     @property
     def told(self) -> dict[str, object]:
@@ -282,7 +280,8 @@ def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: floa
     That of looks grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of
     the centre adds to the second moment: `adds` is 2.
     """
-    spread, before, shares = now.spread_square, now.error**2, np.array(tuning.polishing)
+    before, shares = now.error**2, np.array(tuning.polishing)
+    spread = now.length**2 - before  # less what the error of the centre adds
     fresh = (now.length * z) ** 2 / shares
     after = fresh * before / (before + fresh)
     rest = left - shares

@@ -60,7 +60,7 @@ class CentredGauss(Asked):
     columns, passes : int
         Most directions, and most passes over the rows.
     lift, count
-        As for `whole_looks`.
+        As for `released_looks`.
     unit : bool
         Whether to look at unit rows from the beginning.
 

@@ -16,7 +16,6 @@ Every step is Gaussian and takes its share of mu² from one account.  Proofs: do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,65 +44,16 @@ from privspan.sums.early_gram import ClippedGram, fits_early
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
 from privspan.sums.gaps import gap_share
 from privspan.sums.grid import SUMS, SumBounds, gaussian_sum, look_gain, most_share
-from privspan.sums.judge import Verdict, enough_alone, judged_mixture
+from privspan.sums.judge import Verdict, is_clear, judged_mixture, leading
 from privspan.sums.lazy_looks import LookedAt, lazy_looks
 from privspan.sums.lengths import Radius, bisected_radius
 from privspan.sums.lifts import Lift, person_lift, released_weight
-from privspan.sums.looks import CONSTANT, released_looks, whole_looks
+from privspan.sums.looks import CONSTANT, AugmentedGram, released_looks
 from privspan.sums.pairs import pair_differences
 from privspan.sums.pca_result import Noisy, PCAResult, share_errors
 from privspan.sums.variance import size_noise, typical_length
 
 Array = NDArray[np.float64]
-
-
-Instead = Callable[[Centre], PCAResult | None]
-"""What may be released in place of looks, once a rough centre is known."""
-
-
-def everyday_pca(
-    source: Table,
-    k: int,
-    run: Run,
-    *,
-    around: Array | None = None,
-    search: bool | None = None,
-    instead: Instead | None = None,
-    tuning: EverydayTuning = EVERYDAY,
-) -> PCAResult:
-    """Release principal directions, variances and the mean of a table.
-
-    Parameters
-    ----------
-    source : Table
-        At least two rows.  A gap counts as the centre, and as no difference in a pair.
-    k : int
-        Number of directions, at most d.
-    run : Run
-        All that is left is spent; at least half of it must be.
-    around : (d,) array, optional
-        Public: no search is paid for, and small tables need no pairs.  With public bounds of the columns, the middle
-        of each; `privspan.rows.table.Table.in_units` makes half of its range the unit.
-    search : bool, optional
-        Whether to look for the centre, starting at `around`, where there is data enough.  By default only without a
-        public centre: right if that is about the mean.  The middle of a range often is not.
-    instead : callable, optional
-        Asked once a centre is found: what it returns is released in place of the looks, unless it is None.  It spends
-        from the same account and has a guarantee of its own.
-    tuning : EverydayTuning, optional
-
-    Returns
-    -------
-    PCAResult
-
-    Guarantee
-    ---------
-    Gaussian steps whose shares the account counts: mu-GDP for its mu, for replace-one neighbours and
-    every data set, unless `instead` is less; n, d, k and `around` are public.
-    Proof: docs/explanation/everyday-tables.md.
-    """
-    course = _Course(source, int(k), run, instead, tuning)
-    return course.run(around, around is None if search is None else search)
 
 
 def searches(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> bool:
@@ -134,7 +84,7 @@ def empty_share(source: Table, mu: float, gaps: int, tuning: EverydayTuning = EV
     """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
 
     Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
-    take another course `instead`.
+    go on near a subspace.
     """
     n, d = source.shape
     data, plain = n * mu, gap_share(n, gaps, mu)
@@ -192,39 +142,64 @@ class _LiftedRows:
     count_std: float = 0.0
 
 
-class _Course:
-    """One run: the table, the budget, and the steps in their order."""
+class EverydayCourse:
+    """One run: a rough centre first, then looks about it, unless something else is released in their place.
 
-    def __init__(
-        self, source: Table, k: int, run: Run, instead: Instead | None = None, tuning: EverydayTuning = EVERYDAY
-    ) -> None:
-        self._source, self._k, self._run = source, k, run
-        self._instead, self._tuning = instead, tuning
+    Parameters
+    ----------
+    source : Table
+        At least two rows.  A gap counts as the centre, and as no difference in a pair.
+    k : int
+        Number of directions, at most d.
+    run : Run
+        All that is left is spent; at least half of it must be.
+    tuning : EverydayTuning, optional
+
+    Guarantee
+    ---------
+    Gaussian steps whose shares the account counts: mu-GDP for its mu, for replace-one neighbours and
+    every data set; n, d, k and where the search starts are public.  What is released in place of looks spends from
+    the same account and has a guarantee of its own.  Proof: docs/explanation/everyday-tables.md.
+    """
+
+    def __init__(self, source: Table, k: int, run: Run, tuning: EverydayTuning = EVERYDAY) -> None:
+        self._source, self._k, self.run, self._tuning = source, int(k), run, tuning
         self._n, self._d = source.shape
         self._data = self._n * run.account.mu
         self._z = noise_ratio(self._n, self._d, run.account.mu)
         self._wide = self._d > WIDEST_DENSE
         self._gain = look_gain(CONSTANT, source.width)
 
-    def run(self, around: Array | None, search: bool) -> PCAResult:
-        """Take the course that public numbers and the search decide."""
-        run, enough = self._run, self._data >= self._tuning.least_data
-        if search and searches(self._n, self._d, run.account.mu, self._tuning):
+    def rough_centre(self, around: Array | None, search: bool) -> Centre | None:
+        """Return where looks are to begin, perhaps not `located`; None for differences of pairs, which need none.
+
+        Parameters
+        ----------
+        around : (d,) array or None
+            Public: where a search starts, or the centre itself.  With public bounds of the columns, the middle of
+            each; `privspan.rows.table.Table.in_units` makes half of its range the unit.
+        search : bool
+            Whether to search, as far as that can be afforded (`searches`): the middle of a range often is far off.
+        """
+        if search and searches(self._n, self._d, self.run.account.mu, self._tuning):
             few = self._drawn()
-            centre = found_centre(few, run, around, self._tuning)
-            other = self._instead(centre) if self._instead is not None and centre.located else None
-            if other is not None:
-                return other
-            if centre.located:
-                centre = polished_centre(few, centre, run, tuning=self._tuning)
-            if few is not self._source:
-                early = centre.located and self._z <= self._tuning.two_looks and not self._wide
-                early = early and fits_early(self._n, self._d, self._source.limits)
-                centre = seen_from(centre, self._source, early=early, tuning=self._tuning)
-            return self._about(centre) if centre.located else self._by_pairs(centre)
+            return replace(found_centre(few, self.run, around, self._tuning), among=few)
         if around is None:
-            return self._by_pairs(None)
-        return self._about(first_length(self._source, around, run, self._tuning) if enough else unmeasured(around))
+            return None
+        enough = self._data >= self._tuning.least_data
+        return first_length(self._source, around, self.run, self._tuning) if enough else unmeasured(around)
+
+    def looked(self, centre: Centre | None) -> PCAResult:
+        """Release principal directions, variances and the mean, with all that is left: the course that is right."""
+        if centre is not None and centre.among is not None:
+            centre = self._polished(centre, centre.among)
+        if centre is None or not centre.located:
+            return self._by_pairs(centre)
+        if self._z <= self._tuning.two_looks and centre.measured:
+            return self._clipped(centre)
+        return self._one_look(centre)
+
+    # ---- The centre -----------------------------------------------------------------------------------------
 
     def _drawn(self) -> Table:
         """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
@@ -232,23 +207,28 @@ class _Course:
         So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
         left of that after two of them is little to the looks.
         """
-        rows = _rows_of_draw(self._d, self._run.account.mu, self._tuning)
+        rows = _rows_of_draw(self._d, self.run.account.mu, self._tuning)
         alone = self._source.is_sparse or not self._source.drawable
         if alone or self._n < 2 * rows or rows * self._d > self._source.limits.held_entries:
             return self._source
-        numbers = self._run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
+        numbers = self.run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
         return self._source.draw(np.sort(numbers))
+
+    def _polished(self, centre: Centre, few: Table) -> Centre:
+        """Make a centre better that was found among a few rows, and see all rows from there."""
+        if centre.located:
+            centre = polished_centre(few, centre, self.run, tuning=self._tuning)
+        if few is self._source:
+            return centre
+        early = centre.located and self._z <= self._tuning.two_looks and not self._wide
+        early = early and fits_early(self._n, self._d, self._source.limits)
+        return seen_from(centre, self._source, early=early, tuning=self._tuning)
 
     # ---- About a centre -------------------------------------------------------------------------------------
 
-    def _about(self, centre: Centre) -> PCAResult:
-        return (
-            self._clipped(centre) if self._z <= self._tuning.two_looks and centre.measured else self._one_look(centre)
-        )
-
     def _clipped(self, centre: Centre) -> PCAResult:
         """Look at clipped rows, and at unit rows too; at these alone if most rows would be clipped, or are alike."""
-        clip = balancing_clip(centre, self._n, self._d, self._run, self._tuning)
+        clip = balancing_clip(centre, self._n, self._d, self.run, self._tuning)
         if self._d >= self._tuning.many_columns and clip.radius <= self._tuning.alike * centre.length:
             return self._one_look(centre)
         rows, early, factors = self._lifted(self._rows_about(centre), CONSTANT), None, None
@@ -259,8 +239,8 @@ class _Course:
         typical = (centre.length / clip.radius) ** 2  # of these squares
         total = self._sum_of_squares(factors, rows.lift, typical) if self._wide else None
         unit = self._tuning.unit if self._d >= self._tuning.many_columns else self._tuning.unit_of_few
-        mus = [self._run.account.spend("clipped look", (1.0 - unit) * self._run.account.left, self._gain)]
-        mus += [self._run.account.spend("second look", self._run.account.left, self._gain)]
+        mus = [self.run.account.spend("clipped look", (1.0 - unit) * self.run.account.left, self._gain)]
+        mus += [self.run.account.spend("second look", self.run.account.left, self._gain)]
         seen = self._looked(rows, mus, factors, total, shortened=clip.longer, early=early)
         mean = Noisy(centre.vector(self._d) + seen.mean * clip.radius, seen.mean_noise * clip.radius)
         scale = _Scale(clip.radius**2 / rows.count, rows.count_std / rows.count)
@@ -271,7 +251,7 @@ class _Course:
         """Look at unit rows, and measure how long they are."""
         mean_square, error = self._mean_square(centre) if centre.measured else (math.nan, 0.0)
         rows = self._lifted(self._rows_about(centre), CONSTANT)
-        mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
+        mu = self.run.account.spend("unit look", self.run.account.left, self._gain)
         seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
         std = seen.mean_noise * length if centre.measured else math.inf
@@ -287,13 +267,13 @@ class _Course:
 
     def _lifted(self, rows: AnyRows, constant: float) -> _LiftedRows:
         """Find the lift of persons with several rows, and release what stands for the number of rows then."""
-        lift = person_lift(rows, constant)
+        lift = person_lift(rows, constant) if rows.width > 1 else None
         if lift is None:
             return _LiftedRows(rows, None, float(rows.shape[0]))
         if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
             return _LiftedRows(rows, lift, float(rows.shape[0]))
-        mu = self._run.account.spend("weight of persons", self._tuning.weight)
-        return _LiftedRows(rows, lift, *released_weight(lift, rows.shape[0], mu, self._run))
+        mu = self.run.account.spend("weight of persons", self._tuning.weight)
+        return _LiftedRows(rows, lift, *released_weight(lift, rows.shape[0], mu, self.run))
 
     def _sum_of_squares(self, factors: PerRow, lift: Lift | None = None, typical: float = 1.0) -> tuple[float, float]:
         """Release the sum of the squares of one number per record, each from 0 to 1; at least its noise, and that.
@@ -306,9 +286,9 @@ class _Course:
             total, std = self._sum_of_squares(lifted, typical=typical / lift.most)
             return total * lift.most, std * lift.most
         share = min(self._tuning.total, (self._tuning.total_data / (typical * self._data)) ** 2)
-        mu = self._run.account.spend("mean square", share)
+        mu = self.run.account.spend("mean square", share)
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
-        noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self._run)
+        noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self.run)
         return max(float(noisy[0]), sigma), sigma
 
     def _rows_about(self, centre: Centre) -> AnyRows:
@@ -330,22 +310,23 @@ class _Course:
         Most of the second moment of clipped rows may be known, `early`.
         A second mu is for clipped rows once more if that is enough, and for unit rows otherwise.
         """
-        rows = lifted.rows
-        numbers: dict[str, Any] = {"constant": constant, "lift": lifted.lift, "count": lifted.count}
+        rows, lift, count = lifted.rows, lifted.lift, lifted.count
         if self._wide:
-            size, std = (lifted.count, 0.0) if total is None else total
-            numbers |= {"total": size, "total_std": std, "shortened": shortened}
-            return lazy_looks(rows, factors, mus, self._k, self._run, **numbers, tuning=self._tuning)
-        if early is None:
-            looks = whole_looks(rows, factors, mus, self._run, **numbers)
-        else:
-            looks = released_looks(early, mus, self._run, constant, lifted.count)
+            size, std = (count, 0.0) if total is None else total
+            numbers: dict[str, Any] = {"constant": constant, "lift": lift, "count": count, "shortened": shortened}
+            numbers |= {"total": size, "total_std": std, "tuning": self._tuning}
+            return lazy_looks(rows, factors, mus, self._k, self.run, **numbers)
+        gram = AugmentedGram(rows, [factors], constant, lift) if early is None else early
+        looks = released_looks(gram, mus, self.run, constant, count)
         look, unit = next(looks), None
-        if len(mus) == 2 and enough_alone(look, self._k, shortened, self._tuning):
-            look = next(looks)
-        elif len(mus) == 2:
-            unit = next(whole_looks(rows, None, mus[1:], self._run, **numbers))
-        verdict = judged_mixture(look, unit, self._k, self._run.streams.public, self._tuning)
+        if len(mus) == 2:
+            values = leading(look.moment, self._k)[0][: self._k]
+            if is_clear(values, look.noise, self._d, shortened, self._tuning):
+                look = next(looks)
+            else:
+                of_units = AugmentedGram(rows, constant=constant, lift=lift)
+                unit = next(released_looks(of_units, mus[1:], self.run, constant, count))
+        verdict = judged_mixture(look, unit, self._k, self.run.streams.public, self._tuning)
         passes, both = (1, False) if unit is None else (2, True)
         return LookedAt(verdict, look.mean, look.mean_noise, passes, look.moment, both)
 
@@ -354,10 +335,10 @@ class _Course:
     def _by_pairs(self, failed: Centre | None) -> PCAResult:
         """Look at differences of pairs; the mean is that of the search, or bought by itself."""
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
-        pairs = pair_differences(self._source, open_streams(self._run.streams.public).public)
+        pairs = pair_differences(self._source, open_streams(self.run.streams.public).public)
         total, error = self._scale(pairs) if failed is None else (math.nan, 0.0)
         rows = self._lifted(pairs.rows(keep=self._wide), 0.0)
-        mu = self._run.account.spend("unit look", self._run.account.left, self._gain)
+        mu = self.run.account.spend("unit look", self.run.account.left, self._gain)
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", _Scale(total / seen.verdict.total, error)
         filled = np.zeros(self._d) if failed is None else None  # after a search, by the centres on the way
@@ -367,17 +348,17 @@ class _Course:
         """Release the mean of rows shortened to their typical length about zero, where there is data enough."""
         if self._data < self._tuning.least_data:
             return unmeasured(None), math.inf
-        about_zero = first_length(self._source, None, self._run, self._tuning)
-        mu = self._run.account.spend("mean", self._tuning.mean, SUMS)
-        mean, std = mean_step(self._source, about_zero, mu, self._run)
+        about_zero = first_length(self._source, None, self.run, self._tuning)
+        mu = self.run.account.spend("mean", self._tuning.mean, SUMS)
+        mean, std = mean_step(self._source, about_zero, mu, self.run)
         return replace(unmeasured(None), centre=mean, passes=2), std
 
     def _scale(self, pairs: Table) -> tuple[float, float]:
         """Release the typical squared length of differences, halved, and its relative noise."""
         if self._data < self._tuning.least_scale:
             return math.nan, 0.0
-        mu = self._run.account.spend("scale", (self._tuning.scale / self._data) ** 2)
-        return typical_length(pairs, mu, self._run) ** 2 / 2.0, 2.0 * size_noise(pairs.shape[0], mu)
+        mu = self.run.account.spend("scale", (self._tuning.scale / self._data) ** 2)
+        return typical_length(pairs, mu, self.run) ** 2 / 2.0, 2.0 * size_noise(pairs.shape[0], mu)
 
     # ---- All courses ----------------------------------------------------------------------------------------
 
@@ -395,7 +376,7 @@ class _Course:
         """Put together what was released; `scale` turns sums of scaled rows into variances in the table's units."""
         verdict = seen.verdict
         total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
-        lengths_of_pairs = "scale" in dict(self._run.account.shares)
+        lengths_of_pairs = "scale" in dict(self.run.account.shares)
         in_units, errors = (
             verdict.variances * scale.value,
             np.hypot(verdict.variances_std, verdict.variances * scale.error),
@@ -431,7 +412,7 @@ class _Course:
             at_least=None if clip is None else self._at_least(verdict, scale.value, clip),
             filled=filled,
             moment=seen.moment if seen.moment is None or math.isnan(scale.value) else seen.moment * scale.value,
-            shares=self._run.account.shares,
+            shares=self.run.account.shares,
             about=about,
         )
 

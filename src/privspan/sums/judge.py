@@ -31,11 +31,6 @@ def added_by(splitting: Splitting) -> float:
     return 0.0 if splitting.paired else 1.0 / math.sqrt(splitting.square * splitting.draws)
 
 
-def excess_of(splitting: Splitting) -> float:
-    """Return the standard deviation of what is measured, over that of the look itself."""
-    return math.hypot(1.0, added_by(splitting))
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The basis of the chosen mixture and what is estimated of it; variances in units of the clipped rows' sum.
@@ -65,11 +60,6 @@ class Verdict:
     stands_out: int
     weight: float
     loadings_std: Array
-
-
-def enough_alone(clipped: Look, k: int, shortened: float, tuning: EverydayTuning = EVERYDAY) -> bool:
-    """Tell whether a clipped look is so clear that unit rows could add nothing to it; see `is_clear`."""
-    return is_clear(_leading(clipped.moment, k)[0][:k], clipped.noise, len(clipped.moment), shortened, tuning)
 
 
 def is_clear(values: Array, noise: float, d: int, shortened: float, tuning: EverydayTuning = EVERYDAY) -> bool:
@@ -107,17 +97,17 @@ def judged_mixture(
     splitting = tuning.estimating if d <= tuning.wide else tuning.estimating_wide
     judged = _judged(other, first, (0.0,) if weight == 0.0 else (0.0, weight), k, splitting, public)
     own, chosen = judged[0], judged[-1]  # (k,)
-    values, vectors = _leading(_mixed(other.moment, first.moment, weight), k)
+    values, vectors = leading(_mixed(other.moment, first.moment, weight), k)
     basis, turn, along = _turned(vectors[:, :k], first.moment)
     total = _trace(first.moment)
     noise = math.hypot((1.0 - weight) * first.noise / total, weight * other.noise / _trace(other.moment))
-    best, vectors_of_best = _leading(first.moment, k)
+    best, vectors_of_best = leading(first.moment, k)
     apart = math.sqrt(max(2.0 * (k - float(((basis.T @ vectors_of_best[:, :k]) ** 2).sum())), 0.0))
     deviation = math.sqrt(2.0) * first.noise * math.hypot(apart, math.sqrt(k) * added_by(splitting) / 2.0)
     return Verdict(
         basis,
         np.sort(np.maximum(chosen, 0.0))[::-1],
-        math.sqrt(2.0) * first.noise * excess_of(splitting),
+        math.sqrt(2.0) * first.noise * math.hypot(1.0, added_by(splitting)),
         total,
         math.sqrt(2.0 * d) * first.noise,
         captured(float(chosen.sum()), float(own.sum()), float(best[:k].sum()), deviation, k * (d - k), tuning),
@@ -129,7 +119,7 @@ def judged_mixture(
 
 def _candidates(clipped: Look, k: int, tuning: EverydayTuning = EVERYDAY) -> tuple[float, ...]:
     """Return the weights to choose from: a choice has noise of its own, and is offered where mixing may pay."""
-    values = _leading(clipped.moment, k)[0][:k]
+    values = leading(clipped.moment, k)[0][:k]
     worth_it = len(clipped.moment) >= tuning.many_columns or values[0] > tuning.steep * values[-1]
     return tuning.weights if worth_it else tuning.weights[:1]
 
@@ -190,7 +180,7 @@ def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn:
     return loading_errors(basis, within, off @ turned, (beside[:, 0], towards @ turned))
 
 
-def _leading(matrix: Array, k: int) -> tuple[Array, Array]:
+def leading(matrix: Array, k: int) -> tuple[Array, Array]:
     """Return the k + 1 largest eigenvalues (NaN for what does not exist) and their eigenvectors, where they exist."""
     d = len(matrix)
     first = max(d - k - 1, 0)
@@ -220,7 +210,7 @@ def _leading_bases(matrices: Array, k: int) -> Array:
     """Return k leading eigenvectors of each matrix, (matrices, d, k); small ones all at once, which is faster."""
     if matrices.shape[1] <= _SMALL:
         return np.asarray(np.linalg.eigh(matrices)[1][:, :, ::-1][:, :, :k])
-    return np.array([_leading(matrix, k)[1][:, :k] for matrix in matrices])
+    return np.array([leading(matrix, k)[1][:, :k] for matrix in matrices])
 
 
 def _mixed(unit: Array, clipped: Array, weight: float) -> Array:

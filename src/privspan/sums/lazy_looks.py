@@ -25,7 +25,6 @@ from privspan.sums.judge import (
     Verdict,
     added_by,
     captured,
-    excess_of,
     is_clear,
     loadings_std,
     steady,
@@ -161,7 +160,7 @@ def lazy_looks(
     shortened : float
         About how many rows were clipped; as for `is_clear`.
     constant, lift, count
-        As for `whole_looks`.
+        As for `released_looks`.
     tuning : EverydayTuning, optional
 
     Guarantee
@@ -195,7 +194,7 @@ def lazy_looks(
     weights = tuning.weights if both else tuning.weights[:1]
     judged = _judged(looks, traces, split, t, weights, k)
     chosen = int(np.argmax([variances.sum() for variances in judged]))
-    noise = math.sqrt(2.0) * looks.noises[0] * excess_of(tuning.splitting)
+    noise = math.sqrt(2.0) * looks.noises[0] * math.hypot(1.0, added_by(tuning.splitting))
     best = float(_top(_inner(looks.directions, looks.image(0)), k).sum())
     deviation = math.sqrt(2.0 * k) * looks.noises[0] * added_by(tuning.splitting) / 2.0
     seen = captured(float(judged[chosen].sum()), float(judged[0].sum()), best, deviation, k * (d - k), tuning)

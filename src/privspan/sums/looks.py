@@ -171,15 +171,8 @@ class Look:
     mean_noise: float
 
 
-def whole_looks(
-    rows: AnyRows,
-    factors: PerRow | None,
-    mus: Sequence[float],
-    run: Run,
-    *,
-    constant: float = CONSTANT,
-    lift: Lift | None = None,
-    count: float | None = None,
+def released_looks(
+    gram: AugmentedGram | ClippedGram, mus: Sequence[float], run: Run, constant: float, count: float | None = None
 ) -> Iterator[Look]:
     """Sum up a second moment in one pass, release it once for each mu, and yield what is known each time.
 
@@ -188,38 +181,21 @@ def whole_looks(
 
     Parameters
     ----------
-    rows : Rows
-        Unit rows.
-    factors : (n,) array or RowValues
-        As for `AugmentedGram`; None for the rows as they are.
+    gram : AugmentedGram or ClippedGram
+        What is summed up: of clipped rows in one pass, or in those in which it was begun.
     mus : sequence of float
         Privacy of each release.
     run : Run
         Draws the noise.
     constant : float
-        a; 0 for rows whose mean is known to be zero.
-    lift : Lift, optional
-        Of persons with several rows.
+        That of `gram`: 0 for rows whose mean is known to be zero.
     count : float, optional
-        Sum of the squares of its factors, released; without it the number of rows.
+        Sum of the squares of the factors of persons, released; without it the number of rows.
 
     Guarantee
     ---------
-    Each release is Gaussian with its mu.  Proof: docs/explanation/everyday-tables.md, lemma 3, and
-    docs/explanation/several-rows.md, lemma 3.
-    """
-    yield from released_looks(AugmentedGram(rows, [factors], constant, lift), mus, run, constant, count)
-
-
-def released_looks(
-    gram: AugmentedGram | ClippedGram, mus: Sequence[float], run: Run, constant: float, count: float | None
-) -> Iterator[Look]:
-    """Do what `whole_looks` does for a second moment, from whatever passes that is.
-
-    Guarantee
-    ---------
-    Each release is Gaussian with its mu, for the bounds that `gram` promises.
-    Proof: docs/explanation/everyday-tables.md, lemma 3.
+    Each release is Gaussian with its mu, for the bounds that `gram` promises.  Proof:
+    docs/explanation/everyday-tables.md, lemma 3, and docs/explanation/several-rows.md, lemma 3.
     """
     n, d = gram.shape[0], gram.shape[1] - 1
     bounds = SumBounds(gram.size, gram.chunk_error(0), upper_triangle(d + 1), 1.02 * n * gram.largest, gram.empty)

@@ -46,11 +46,15 @@ def not_replayed(pair: Any, run: Callable[..., Any]) -> bool:
     return not same or spent > mu_from_budget(1.0, everyday_replay.DELTA) ** 2 * (1 + 1e-9)
 
 
+def whole_looks(X, mus, run) -> Any:
+    return looks.released_looks(looks.AugmentedGram(Rows(X)), mus, run, looks.CONSTANT)
+
+
 def look_refuted() -> bool:
     """Replay one look at unit rows whose inner product is that of the worst pair."""
     angle = math.acos(-(looks.CONSTANT**2))
     pair = last_replaced(np.zeros((9, 2)), np.array([1.0, 0.0]), np.array([math.cos(angle), math.sin(angle)]))
-    spent = spent_by(lambda X, rng: list(looks.whole_looks(Rows(X), None, [0.8, 0.6], seeded(rng))), *pair)
+    spent = spent_by(lambda X, rng: list(whole_looks(X, [0.8, 0.6], seeded(rng))), *pair)
     return spent > 1.0 + 1e-9
 
 
@@ -183,13 +187,13 @@ def free_centre(patch):
 def watch_moments(patch) -> list[Any]:
     """Remember what is looked at, as it is without noise."""
     seen: list[Any] = []
-    look = everyday.whole_looks
+    gram = everyday.AugmentedGram
 
     def watched(rows, *arguments, **options):
         seen.append(sum(piece.T @ piece for _, piece in rows.pieces()))
-        return look(rows, *arguments, **options)
+        return gram(rows, *arguments, **options)
 
-    patch.setattr(everyday, "whole_looks", watched)
+    patch.setattr(everyday, "AugmentedGram", watched)
     return seen
 
 
@@ -212,7 +216,7 @@ def second_look_refuted() -> bool:
 @fault("a second look that the true moment decides about", second_look_refuted)
 def decided_by_the_rows(patch):
     seen = watch_moments(patch)
-    patch.setattr(everyday, "enough_alone", lambda *arguments: np.array_equal(seen[-1], seen[0]))
+    patch.setattr(everyday, "is_clear", lambda *arguments: np.array_equal(seen[-1], seen[0]))
 
 
 @fault("a second release with the noise of both", look_refuted)
