@@ -76,7 +76,7 @@ def sources(folder: Path) -> dict[str, str]:
 def test_a_plain_fit_comes_by_few_stations():
     run = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True)
     files, functions, depth = map(int, run.stdout.split())
-    assert (files <= 44, functions <= 277, depth <= 19) == (True, True, True), (files, functions, depth)
+    assert (files <= 36, functions <= 258, depth <= 18) == (True, True, True), (files, functions, depth)
 
 
 def test_kinds_of_tables_are_told_apart_in_their_room():
@@ -100,7 +100,7 @@ def test_few_types_are_anything():
 
 
 def test_the_house_does_not_grow():
-    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49295
+    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49160
 
 
 def modules_without_tests() -> list[str]:
@@ -113,7 +113,7 @@ def modules_without_tests() -> list[str]:
 
 
 def test_tests_mirror_modules():
-    assert len(modules_without_tests()) <= 190, modules_without_tests()
+    assert len(modules_without_tests()) <= 184, modules_without_tests()
 
 
 # ---- Nothing works behind the reader's back ------------------------------------------------------------------------

@@ -60,8 +60,8 @@ class PCASettings:
             checks.probability(gamma=self.gamma)
         if not isinstance(self.scale, bool | np.bool_ | str):
             raise ParameterTypeError("{scale} must be {known}; public units go into {units}.", known=_SCALES)
-        if self.named_scale not in (None, "ranks", "deviations"):
-            raise checks.refusal(ParameterError, "scale", _SCALES, self.named_scale)
+        if isinstance(self.scale, str) and self.scale not in get_args(Standard):
+            raise checks.refusal(ParameterError, "scale", _SCALES, self.scale)
         if self.around is not None and not self.center:
             raise ParameterError("{around} must be given only with {center:True}.")
         if self.units is not None and self.standardised:
@@ -71,7 +71,7 @@ class PCASettings:
                 '{scale:True} must be used with {method:"auto"} and {center:True}: correlations are computed '
                 "about the mean, by a method of their own. Public {units} can be used with any method."
             )
-        if self.named_scale == "deviations" and self.robust:
+        if self.scale == "deviations" and self.robust:
             raise ParameterError('{scale} must be True or "ranks" with {robust:True}.')
 
     def _check_k(self) -> None:
@@ -88,11 +88,6 @@ class PCASettings:
     def share(self) -> float | None:
         """The share of the variance that decides how many components are kept, if one does."""
         return float(self.k) if isinstance(self.k, float | np.floating) else None
-
-    @property
-    def named_scale(self) -> str | None:
-        """The course of standardised columns that was asked for by name."""
-        return self.scale if isinstance(self.scale, str) else None
 
     @property
     def standardised(self) -> bool:
@@ -158,10 +153,8 @@ def opened(settings: PCASettings, call: Call, X: object, names: Sequence[str] | 
     )
     centred = source.halved() if settings.center else source
     considered, vote = _considered(settings, centred.shape), 0.0
-    most = considered[-1]
-    if settings.k != "auto":
-        _check_number(settings, most if settings.share is not None else settings.k, min(centred.shape))
-    elif not settings.standardised:  # which needs no vote
+    if settings.k == "auto" and not settings.standardised:  # which needs no vote
+        most = considered[-1]
         check_choice(centred, most)
         vote = rank_epsilon(centred.blocks(rank_block_size(most)), most, call.budget.epsilon)
     gapped = ~public.complete if settings.missing == "fill" else np.zeros(source.shape[1], dtype=bool)
@@ -173,27 +166,25 @@ def opened(settings: PCASettings, call: Call, X: object, names: Sequence[str] | 
 
 
 def _considered(settings: PCASettings, shape: tuple[int, int]) -> range:
-    most = settings.max_components
-    if settings.k != "auto" and settings.share is None:
-        checks.integer_at_least(1, k=settings.k)
-        return range(int(settings.k), int(settings.k) + 1)
-    if most is None and settings.share is not None:
+    """Return the numbers of components among which k is chosen, or refuse what so many rows and columns have not."""
+    shared, most = settings.share is not None, settings.max_components
+    if settings.k == "auto":
+        if most is None:
+            most = min(_MOST_COMPONENTS, shape[1] - 1, shape[0] // 2 - 1)
+            most = max(most, 1) if settings.standardised else most
+        checks.integer_at_least(1, max_components=most)
+        return range(1, int(most) + 1)
+    if shared and most is None:
         most = min(_MOST_COMPONENTS, *shape)
-    elif most is None:
-        most = min(_MOST_COMPONENTS, shape[1] - 1, shape[0] // 2 - 1)
-        most = max(most, 1) if settings.standardised else most
-    checks.integer_at_least(1, max_components=most)
-    return range(1 if settings.share is None else int(most), int(most) + 1)
-
-
-def _check_number(settings: PCASettings, k: float, most: int) -> None:
-    name = "k" if settings.share is None else "max_components"
+    name, k = ("max_components", most) if shared else ("k", settings.k)
     checks.integer_at_least(1, **{name: k})
-    if k > most:
+    assert k is not None
+    if int(k) > min(shape):
         what = "pairs of rows" if settings.center else "rows"
-        smaller = f"{most}, the smaller of the number of columns and of {what}"
+        smaller = f"{min(shape)}, the smaller of the number of columns and of {what}"
         raise ParameterError(
             "{name} must be at most {most}; got {got}.", name=Parameter(name), most=smaller, got=int(k)
         )
-    if settings.max_components is not None and settings.share is None:
+    if most is not None and not shared:
         raise ParameterError('{max_components} must be given only with {k:"auto"} or a share.')
+    return range(int(k), int(k) + 1)

@@ -70,15 +70,15 @@ def _course(settings: PCASettings, call: Call, table: PCATable) -> Standard:
     """Return the course: the one asked for, or chosen from public numbers; refuse what none can do."""
     sparse = table.source.is_sparse
     n, d = table.source.shape
-    if settings.named_scale == "deviations" and (sparse or d > STANDARD.widest_whole):
+    if settings.scale == "deviations" and (sparse or d > STANDARD.widest_whole):
         what = "a sparse table, which is never filled" if sparse else f"more than {STANDARD.widest_whole:,} columns"
         raise ParameterError('{scale} must be True or "ranks" for {what}.', what=what)
     if settings.k == "auto" and d > STANDARD.widest_whole:
         template = "{k} must be a number with {scale:True} and more than {widest_whole:,} columns."
         raise ParameterError(template, widest_whole=STANDARD.widest_whole)
-    if settings.named_scale == "ranks" or settings.robust:
+    if settings.scale == "ranks" or settings.robust:
         return "ranks"
-    return "deviations" if settings.named_scale == "deviations" else chosen_course(n, d, call.budget.mu, sparse)
+    return "deviations" if settings.scale == "deviations" else chosen_course(n, d, call.budget.mu, sparse)
 
 
 def _released(learnt: StandardisedPCA, table: PCATable, run: Run) -> Release:

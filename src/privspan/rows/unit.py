@@ -143,7 +143,7 @@ class Rows:
     ) -> None:
         self._source: Any = X  # None once all rows are kept
         self._centre, self.width = centre, width
-        self.limits: Limits = limits or limits_of(X)
+        self.limits: Limits = getattr(X, "limits", LIMITS) if limits is None else limits
         self._shift = None if centre is None else (SingleShift if single else Shift)(centre)
         self._clip = clip
         self.is_sparse = is_sparse(X)
@@ -426,11 +426,6 @@ def inside(piece: Piece, basis: Array) -> Array:
     return np.asarray(piece @ basis)
 
 
-def limits_of(table: object) -> Limits:
-    """Return how much of a table is read, cleaned and kept at a time."""
-    return getattr(table, "limits", LIMITS)
-
-
 def piece_rows(d: int, limits: Limits = LIMITS) -> int:
     """Return the rows of a dense piece: a power of two from 16 to `CHUNK_ROWS`, fewer where rows are long."""
     most = min(limits.largest_piece // d, max(limits.piece_entries // d, limits.enough_piece_rows))
@@ -446,7 +441,7 @@ def chunk_sums(function: Summing, X: Stored | Readable, grain: int = 1, *, exact
     """Yield one sum per chunk of rows as they are, not made short; see `privspan.rows.table.Table.sums`."""
     n, d = (int(size) for size in X.shape)
     read = getattr(X, "lend", X.__getitem__)
-    step = CHUNK_ROWS if is_sparse(X) else piece_rows(d, limits_of(X))
+    step = CHUNK_ROWS if is_sparse(X) else piece_rows(d, getattr(X, "limits", LIMITS))
     chunk = whole_persons(CHUNK_ROWS, grain)
     if exact and not is_sparse(X):
         step = chunk = max(step, _FEW_CALLS // d)

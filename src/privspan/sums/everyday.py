@@ -56,74 +56,6 @@ from privspan.sums.variance import size_noise, typical_length
 Array = NDArray[np.float64]
 
 
-def searches(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> bool:
-    """Tell from public numbers whether a search for the centre can be afforded."""
-    return n * mu >= tuning.least_data and noise_ratio(n, d, mu) <= tuning.most_noise
-
-
-def expected_share(
-    n: int, d: int, mu: float, about: bool = False, tuning: EverydayTuning = EVERYDAY
-) -> tuple[str, float]:
-    """Return the course that a table is expected to take, and about which share of mu² its looks will have.
-
-    Two locating rounds and one that polishes are what most tables take; `about` tells of a public centre.  A
-    forecast, which promises nothing.
-    """
-    data, z = n * mu, noise_ratio(n, d, mu)
-    if not searches(n, d, mu, tuning) and about:
-        return "public centre", 0.9 if data >= tuning.least_data else 1.0
-    if not searches(n, d, mu, tuning):
-        return "pairs", 1.0 - (tuning.mean + 0.06 if data >= tuning.least_data else 0.0)
-    search = (25.0 / data) ** 2 + 2.0 * max((z / 0.4) ** 2, 0.002) + max(0.6 * z, 0.005)
-    if z > tuning.two_looks:
-        return "one look", 1.0 - min(search, 0.3) - tuning.total
-    return "two looks", 1.0 - min(search, 0.3) - min(tuning.most_clip, 45.0 / (tuning.kappa**2 * d))
-
-
-def empty_share(source: Table, mu: float, gaps: int, tuning: EverydayTuning = EVERYDAY) -> float:
-    """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
-
-    Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
-    go on near a subspace.
-    """
-    n, d = source.shape
-    data, plain = n * mu, gap_share(n, gaps, mu)
-    if source.width > 1:
-        plain += tuning.weight
-    if data >= tuning.least_data:
-        first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu, tuning)), d, mu, tuning)
-        total = tuning.total if d > WIDEST_DENSE else min(tuning.total, (tuning.total_data / data) ** 2)
-        scale = (tuning.scale / data) ** 2 if data >= tuning.least_scale else 0.0
-        plain += first + max(rounds + _clip_steps(n, d, mu, tuning)[1] + total, scale)
-    return most_share(plain, look_gain(CONSTANT, source.width))
-
-
-def _clip_steps(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int, float]:
-    """Return the number of counts for a clip, and their share of mu²."""
-    steps = 1 + math.ceil(math.log2(math.log2(n * mu)))  # radii up to about length sqrt(n mu)
-    return steps, min(
-        tuning.most_clip, 9.0 * steps / (tuning.kappa**2 * d)
-    )  # the noise of a count is a third of that
-
-
-def _rows_of_draw(d: int, mu: float, tuning: EverydayTuning) -> int:
-    return max(tuning.few_rows, math.ceil(tuning.few * math.sqrt(d) / mu))
-
-
-def balancing_clip(centre: Centre, n: int, d: int, run: Run, tuning: EverydayTuning = EVERYDAY) -> Radius:
-    """Release the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer.
-
-    Guarantee
-    ---------
-    Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
-    """
-    steps, share = _clip_steps(n, d, run.account.mu, tuning)
-    wanted = max(tuning.kappa * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / run.account.mu
-    mu = run.account.spend("clip", share)
-    shortest, far = centre.length / math.sqrt(2.0), tuning.far_rows * wanted
-    return bisected_radius(centre.lengths, wanted, shortest, steps, mu, run, far=far, per_octave=4)
-
-
 @dataclass(frozen=True)
 class _Scale:
     """What turns sums of scaled rows into variances, and its relative error."""
@@ -231,7 +163,8 @@ class EverydayCourse:
         clip = balancing_clip(centre, self._n, self._d, self.run, self._tuning)
         if self._d >= self._tuning.many_columns and clip.radius <= self._tuning.alike * centre.length:
             return self._one_look(centre)
-        rows, early, factors = self._lifted(self._rows_about(centre), CONSTANT), None, None
+        assert centre.rows is not None
+        rows, early, factors = self._lifted(centre.rows, CONSTANT), None, None
         if centre.early is None:
             factors = per_row(lambda lengths: np.minimum(lengths / clip.radius, 1.0), centre.lengths)
         else:
@@ -250,7 +183,8 @@ class EverydayCourse:
     def _one_look(self, centre: Centre) -> PCAResult:
         """Look at unit rows, and measure how long they are."""
         mean_square, error = self._mean_square(centre) if centre.measured else (math.nan, 0.0)
-        rows = self._lifted(self._rows_about(centre), CONSTANT)
+        about = self._source.rows(centre.centre, keep=False, single=True) if centre.rows is None else centre.rows
+        rows = self._lifted(about, CONSTANT)
         mu = self.run.account.spend("unit look", self.run.account.left, self._gain)
         seen = self._looked(rows, [mu])
         length = centre.length if centre.measured else 0.0
@@ -266,7 +200,11 @@ class EverydayCourse:
         return total * radius**2 / self._n, std / total
 
     def _lifted(self, rows: AnyRows, constant: float) -> _LiftedRows:
-        """Find the lift of persons with several rows, and release what stands for the number of rows then."""
+        """Find the lift of persons with several rows, and release what stands for the number of rows then.
+
+        Rows of a wide table, which is seen several times, are kept.
+        """
+        rows = rows.kept() if self._wide else rows
         lift = person_lift(rows, constant) if rows.width > 1 else None
         if lift is None:
             return _LiftedRows(rows, None, float(rows.shape[0]))
@@ -290,10 +228,6 @@ class EverydayCourse:
         bounds = SumBounds(1.0, 1.01 * CHUNK_ROWS * relative_error(CHUNK_ROWS + 1), 1, 1.1 * self._n)
         noisy, sigma = gaussian_sum(known_chunks(_sum_of_squares, factors), (1,), bounds, mu, self.run)
         return max(float(noisy[0]), sigma), sigma
-
-    def _rows_about(self, centre: Centre) -> AnyRows:
-        rows = self._source.rows(centre.centre, keep=False, single=True) if centre.rows is None else centre.rows
-        return rows.kept() if self._wide else rows
 
     def _looked(
         self,
@@ -337,7 +271,7 @@ class EverydayCourse:
         centre, mean_std = self._mean() if failed is None else (failed, failed.error / math.sqrt(self._d))
         pairs = pair_differences(self._source, open_streams(self.run.streams.public).public)
         total, error = self._scale(pairs) if failed is None else (math.nan, 0.0)
-        rows = self._lifted(pairs.rows(keep=self._wide), 0.0)
+        rows = self._lifted(pairs.rows(keep=False), 0.0)
         mu = self.run.account.spend("unit look", self.run.account.left, self._gain)
         seen = self._looked(rows, [mu], constant=0.0)
         course, scale = "pairs" if failed is None else "centre not found", _Scale(total / seen.verdict.total, error)
@@ -427,5 +361,75 @@ class EverydayCourse:
         return (seen * best / (best + beyond / self._n) if best > 0.0 else 0.0), furthest
 
 
+def balancing_clip(centre: Centre, n: int, d: int, run: Run, tuning: EverydayTuning = EVERYDAY) -> Radius:
+    """Release the radius at which noise and bias balance: about kappa sqrt(d) / mu rows are longer.
+
+    Guarantee
+    ---------
+    Gaussian with the share it takes from the account.  Proof: docs/explanation/everyday-tables.md, lemma 1.
+    """
+    steps, share = _clip_steps(n, d, run.account.mu, tuning)
+    wanted = max(tuning.kappa * math.sqrt(d), 3.0 * math.sqrt(steps / share)) / run.account.mu
+    mu = run.account.spend("clip", share)
+    shortest, far = centre.length / math.sqrt(2.0), tuning.far_rows * wanted
+    return bisected_radius(centre.lengths, wanted, shortest, steps, mu, run, far=far, per_octave=4)
+
+
 def _sum_of_squares(factors: Array) -> Array:
     return np.array([factors @ factors])
+
+
+# ---- What public numbers tell beforehand ---------------------------------------------------------------------------
+
+
+def searches(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> bool:
+    """Tell from public numbers whether a search for the centre can be afforded."""
+    return n * mu >= tuning.least_data and noise_ratio(n, d, mu) <= tuning.most_noise
+
+
+def expected_share(
+    n: int, d: int, mu: float, about: bool = False, tuning: EverydayTuning = EVERYDAY
+) -> tuple[str, float]:
+    """Return the course that a table is expected to take, and about which share of mu² its looks will have.
+
+    Two locating rounds and one that polishes are what most tables take; `about` tells of a public centre.  A
+    forecast, which promises nothing.
+    """
+    data, z = n * mu, noise_ratio(n, d, mu)
+    if not searches(n, d, mu, tuning) and about:
+        return "public centre", 0.9 if data >= tuning.least_data else 1.0
+    if not searches(n, d, mu, tuning):
+        return "pairs", 1.0 - (tuning.mean + 0.06 if data >= tuning.least_data else 0.0)
+    search = (25.0 / data) ** 2 + 2.0 * max((z / 0.4) ** 2, 0.002) + max(0.6 * z, 0.005)
+    if z > tuning.two_looks:
+        return "one look", 1.0 - min(search, 0.3) - tuning.total
+    return "two looks", 1.0 - min(search, 0.3) - min(tuning.most_clip, 45.0 / (tuning.kappa**2 * d))
+
+
+def empty_share(source: Table, mu: float, gaps: int, tuning: EverydayTuning = EVERYDAY) -> float:
+    """Return the share of mu² that an empty place can tell, from public numbers: docs/explanation/zero-out.md.
+
+    Lengths, clips, gaps and weights are counts, or like them; centres and looks have a gain.  Not for runs that may
+    go on near a subspace.
+    """
+    n, d = source.shape
+    data, plain = n * mu, gap_share(n, gaps, mu)
+    if source.width > 1:
+        plain += tuning.weight
+    if data >= tuning.least_data:
+        first, rounds = most_of_lengths(min(n, _rows_of_draw(d, mu, tuning)), d, mu, tuning)
+        total = tuning.total if d > WIDEST_DENSE else min(tuning.total, (tuning.total_data / data) ** 2)
+        scale = (tuning.scale / data) ** 2 if data >= tuning.least_scale else 0.0
+        plain += first + max(rounds + _clip_steps(n, d, mu, tuning)[1] + total, scale)
+    return most_share(plain, look_gain(CONSTANT, source.width))
+
+
+def _clip_steps(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int, float]:
+    """Return the number of counts for a clip, and their share of mu²."""
+    steps = 1 + math.ceil(math.log2(math.log2(n * mu)))  # radii up to about length sqrt(n mu)
+    # With less than the most, the noise of a count is a third of the rows that are to be longer.
+    return steps, min(tuning.most_clip, 9.0 * steps / (tuning.kappa**2 * d))
+
+
+def _rows_of_draw(d: int, mu: float, tuning: EverydayTuning) -> int:
+    return max(tuning.few_rows, math.ceil(tuning.few * math.sqrt(d) / mu))
