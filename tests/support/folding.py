@@ -1,6 +1,7 @@
 """Looks whose factors are multiplied into thin products, against exact arithmetic on the rows they stand for."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -95,21 +96,22 @@ def single_errors_over_charges(seed, n=200, d=5, b=3):
     return change_over_charge(X, other, number, centre, f, np.linalg.qr(rng.standard_normal((d + 1, b)))[0])
 
 
-def lost_bits_over_charge(n=128, d=40, b=10):
+def lost_bits_over_charge(n=128, d=40):
     """Return the same for a row that decides whether half of its piece is lost.
 
     Half of the rows add a little over one half each, just beyond a power of two, and the others a little less than
     half of its last bit, which float32 drops.  Without the first row the sum stays below that power, its last bit is
     half as large, and the others count.  Random tables come nowhere near this: they round much the same before and
     after a replacement.
-    A BLAS may add up a few sums in turn, so bits of several sizes are tried; tiny products it may do in another way.
+    A BLAS may add up a few sums in turn, more of them in wide products, so bits of several sizes and products of two
+    widths are tried; tiny ones it may do in another way.
     """
     X = np.zeros((n, d), dtype=np.float32)
     X[:, 0] = 3.0
     other, f = X.copy(), np.full(n, np.sqrt(OVER_HALF))
     other[0] = 7.0 * np.eye(d)[1]
     worst = 0.0
-    for in_turn in (1, 2, 4, 8):
+    for in_turn, b in product((1, 2, 4, 8), (4, 10)):
         f[n // 2 :] = np.sqrt(0.4999 * 2.0**-23 * (n // 4) / in_turn)
         worst = max(worst, change_over_charge(X, other, 0, np.zeros(d), f, np.eye(d + 1, b)))
     return worst

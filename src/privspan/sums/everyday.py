@@ -206,9 +206,7 @@ class EverydayCourse:
         """
         rows = rows.kept() if self._wide else rows
         lift = person_lift(rows, constant) if rows.width > 1 else None
-        if lift is None:
-            return _LiftedRows(rows, None, float(rows.shape[0]))
-        if constant == 0.0 and not self._wide:  # whole looks without a mean need no number
+        if lift is None or (constant == 0.0 and not self._wide):  # whole looks without a mean need no number
             return _LiftedRows(rows, lift, float(rows.shape[0]))
         mu = self.run.account.spend("weight of persons", self._tuning.weight)
         return _LiftedRows(rows, lift, *released_weight(lift, rows.shape[0], mu, self.run))
@@ -308,33 +306,23 @@ class EverydayCourse:
         filled: Array | None = None,
     ) -> PCAResult:
         """Put together what was released; `scale` turns sums of scaled rows into variances in the table's units."""
-        verdict = seen.verdict
-        total = max(verdict.total, float(verdict.variances.sum()))  # each has noise of its own
-        lengths_of_pairs = "scale" in dict(self.run.account.shares)
-        in_units, errors = (
-            verdict.variances * scale.value,
-            np.hypot(verdict.variances_std, verdict.variances * scale.error),
-        )
+        verdict, shares = seen.verdict, self.run.account.shares
+        values, std = verdict.variances, verdict.variances_std
+        total = max(verdict.total, float(values.sum()))  # each has noise of its own
+        errors = np.hypot(std, values * scale.error)
         total_error = math.hypot(
             0.0 if clip is None else verdict.total_std, total * scale.error
         )  # else it was measured
-        ratios_std = share_errors(
-            verdict.variances, verdict.variances_std, total, verdict.total_std, within=seen.moment is not None
-        )
-        passes = math.ceil(centre.passes + seen.passes + int(lengths_of_pairs))
-        about = {
-            "k": self._k,
-            "course": course,
-            **centre.told,
-            "weight_of_unit_rows": verdict.weight,
-            "passes": passes,
-        }
+        ratios_std = share_errors(values, std, total, verdict.total_std, within=seen.moment is not None)
+        passes = math.ceil(centre.passes + seen.passes + int("scale" in dict(shares)))  # the last: lengths of pairs
+        about = {"k": self._k, "course": course, **centre.told}
+        about |= {"weight_of_unit_rows": verdict.weight, "passes": passes}
         if course in ("pairs", "centre not found"):
             about["centring"] = "pair differences"
         return PCAResult(
             basis=verdict.basis,
-            ratios=Noisy(verdict.variances / total, ratios_std),
-            variances=Noisy(in_units, errors * scale.value),
+            ratios=Noisy(values / total, ratios_std),
+            variances=Noisy(values * scale.value, errors * scale.value),
             total=Noisy(total * scale.value, total_error * scale.value),
             course=course,
             mean=mean,
@@ -346,7 +334,7 @@ class EverydayCourse:
             at_least=None if clip is None else self._at_least(verdict, scale.value, clip),
             filled=filled,
             moment=seen.moment if seen.moment is None or math.isnan(scale.value) else seen.moment * scale.value,
-            shares=self.run.account.shares,
+            shares=shares,
             about=about,
         )
 
