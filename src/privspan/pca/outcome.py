@@ -101,12 +101,10 @@ def _declared(settings: PCASettings, table: PCATable) -> dict[str, dict[str, Any
     """Return what was given as public about columns, by argument of `private_pca`; none where it is very much."""
     public, names = table.public, table.names or range(table.source.shape[1])
     given: dict[str, dict[str, Any]] = {"bounds": {}, "units": {}, "around": {}}
-    for i, name in enumerate(names):
-        if public.said and public.bounded[i] and not public.boolean[i]:
-            given["bounds"][str(name)] = (float(public.low[i]), float(public.high[i]))
-        if public.scaled[i]:
-            given["units"][str(name)] = float(public.units[i])
-        if np.isfinite(public.around[i]):
-            given["around"][str(name)] = float(public.around[i])
+    for i in np.flatnonzero(public.bounded & ~public.boolean) if public.said else ():
+        given["bounds"][str(names[i])] = (float(public.low[i]), float(public.high[i]))
+    for what, numbers in (("units", public.units), ("around", public.around)):
+        for i in np.flatnonzero(np.isfinite(numbers)):
+            given[what][str(names[i])] = float(numbers[i])
     given["categories"] = dict(public.levels)
     return {what: by_name for what, by_name in given.items() if 0 < len(by_name) <= _MOST_DECLARED}

@@ -192,6 +192,13 @@ class RowSource(LocalTable):
         rows = self[numbers]
         return as_source(as_dense(rows) if dense else rows)
 
+    def some(self, rows: int, public: np.random.Generator) -> RowSource:
+        """Return so many rows, in memory, if they are dense and few enough."""
+        n, d = self.shape
+        if self.is_sparse or n < 2 * rows or rows * d > self.limits.held_entries:
+            return self
+        return self.draw(np.sort(public.choice(n, rows, replace=False, shuffle=False)))
+
     def order(self, generator: np.random.Generator) -> NDArray[np.intp]:
         """Draw an order of the rows, within windows if there are any."""
         return public_order(self.shape[0], generator, edges=self.edges)

@@ -242,6 +242,14 @@ class Table(ABC):
     def draw(self, numbers: Numbers, *, dense: bool = False) -> LocalTable:
         """Return one row of each of these records, in memory."""
 
+    def some(self, rows: int, public: np.random.Generator) -> Table:
+        """Return so many records, in memory, that a public generator draws: for what fewer rows tell as well as all.
+
+        The table itself if it holds less than twice as many, if they are more than should be held, or if they cannot
+        be taken for all.
+        """
+        return self
+
     @abstractmethod
     def dealt(self, generator: np.random.Generator) -> Table:
         """Return these records in an order from which blocks and pairs are cheap to draw; most have it already.

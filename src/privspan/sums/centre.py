@@ -114,13 +114,8 @@ def _length_share(data: float, needed: float, wanted: float, most: float, least:
 
 def most_of_lengths(n: int, d: int, mu: float, tuning: EverydayTuning = EVERYDAY) -> tuple[float, float]:
     """Return the share of mu² of the first length, and the most that those of all rounds can have."""
-    return _length_share(n * mu, *tuning.first_length), MOST_ROUNDS * _later_length(n, d, mu, tuning)[1]
-
-
-def _later_length(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int, float]:
-    """Return the number of counts of a length after the first, and their share of mu²."""
-    steps = tuning.steps + 1 if d >= tuning.fine_columns else tuning.steps
-    return steps, _length_share(n * mu, *tuning.later_length) * steps / tuning.steps
+    later = _length_share(n * mu, *tuning.later_length) * _steps(d, tuning) / tuning.steps
+    return _length_share(n * mu, *tuning.first_length), MOST_ROUNDS * later
 
 
 def first_length(source: Table, centre: Array | None, run: Run, tuning: EverydayTuning = EVERYDAY) -> Centre:
@@ -173,10 +168,9 @@ def found_centre(source: Table, run: Run, start: Array | None = None, tuning: Ev
     most_left = max(run.account.left - tuning.most_locating, tuning.least_left)
     first = first_length(source, start, run, tuning)
     now = replace(first, error=first.length, located=False)
-    share = _locating_share(source, run, tuning)
-    steps, per_length = _later_length(*source.shape, run.account.mu, tuning)
+    share, per_length = _locating_share(source, run, tuning), _share_of_length(source, run, tuning)
     while now.rounds < MOST_ROUNDS and not now.located and run.account.left - share - per_length >= most_left:
-        now = _round(source, now, share, steps, per_length, run, tuning)
+        now = _round(source, now, share, per_length, run, tuning)
     return now
 
 
@@ -196,8 +190,7 @@ def polished_centre(
     """
     n, d = source.shape
     most_left = max(run.account.left - tuning.most_locating / 2.0, tuning.least_left)
-    z, polished = noise_ratio(n, d, run.account.mu), 0
-    steps, per_length = _later_length(n, d, run.account.mu, tuning)
+    z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run, tuning), 0
     adds = tuning.adds if adds is None else adds
     while now.rounds < MOST_ROUNDS:
         share = _locating_share(source, run, tuning)
@@ -208,7 +201,7 @@ def polished_centre(
             polished += 1
         elif run.account.left - share - per_length < most_left:
             break
-        now = _round(source, now, share, steps, per_length, run, tuning)
+        now = _round(source, now, share, per_length, run, tuning)
     return now
 
 
@@ -234,9 +227,13 @@ def _locating_share(source: Table, run: Run, tuning: EverydayTuning) -> float:
     return max((noise_ratio(n, d, run.account.mu) / tuning.contraction) ** 2, tuning.least_share)
 
 
-def _round(
-    source: Table, now: Centre, share: float, steps: int, per_length: float, run: Run, tuning: EverydayTuning
-) -> Centre:
+def _share_of_length(source: Table, run: Run, tuning: EverydayTuning) -> float:
+    """Return the share of the typical length after a round."""
+    n, d = source.shape
+    return _length_share(n * run.account.mu, *tuning.later_length) * _steps(d, tuning) / tuning.steps
+
+
+def _round(source: Table, now: Centre, share: float, per_length: float, run: Run, tuning: EverydayTuning) -> Centre:
     """Take one step to the mean of the shortened rows, and measure their lengths there."""
     n, d = source.shape
     step, std = mean_step(source, now, run.account.spend("centre", share, SUMS), run)
@@ -248,6 +245,7 @@ def _round(
     rows = source.rows(centre, keep=False, single=True)
     lengths = lengths_of(rows)
     mu = run.account.spend("length", per_length)
+    steps = _steps(d, tuning)
     fineness = 2 ** (steps - 2)  # radii per octave: the range stays about the same
     counts = {"far": tuning.longer_far * n, "per_octave": fineness}
     answer = bisected_radius(lengths, tuning.longer * n, now.length / 4.0, steps, mu, run, **counts)
@@ -256,6 +254,11 @@ def _round(
     located = answer.radius >= tuning.resolved * error and not answer.lowest
     rounds, passes = now.rounds + 1, now.passes + 2
     return Centre(centre, error, answer.radius, answer.below, lengths, located, rows, rounds=rounds, passes=passes)
+
+
+def _steps(d: int, tuning: EverydayTuning) -> int:
+    """Return the number of counts of a length after the first."""
+    return tuning.steps + 1 if d >= tuning.fine_columns else tuning.steps
 
 
 def mean_step(source: Table, now: Centre, mu: float, run: Run) -> tuple[Array, float]:

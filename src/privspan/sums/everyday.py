@@ -139,12 +139,7 @@ class EverydayCourse:
         So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
         left of that after two of them is little to the looks.
         """
-        rows = _rows_of_draw(self._d, self.run.account.mu, self._tuning)
-        alone = self._source.is_sparse or not self._source.drawable
-        if alone or self._n < 2 * rows or rows * self._d > self._source.limits.held_entries:
-            return self._source
-        numbers = self.run.streams.public.choice(self._n, rows, replace=False, shuffle=False)
-        return self._source.draw(np.sort(numbers))
+        return self._source.some(_rows_of_draw(self._d, self.run.account.mu, self._tuning), self.run.streams.public)
 
     def _polished(self, centre: Centre, few: Table) -> Centre:
         """Make a centre better that was found among a few rows, and see all rows from there."""

@@ -140,6 +140,9 @@ class GridSum:
 
     def add(self, chunk_sum: Array) -> None:
         """Round one chunk's sum to the grid and add it."""
+        if chunk_sum.size <= _SLAB_ENTRIES:
+            self._steps += np.rint(chunk_sum / self._grid)
+            return
         for rows in row_slabs(len(chunk_sum), chunk_sum[:1].size):
             self._steps[rows] += np.rint(chunk_sum[rows] / self._grid)
 
