@@ -23,7 +23,7 @@ from privspan.privacy.reading import Reading
 from privspan.rows import partition_rows
 from privspan.rows.about import SPREAD, CentredSparseRows
 from privspan.rows.door import open_table
-from privspan.rows.source import as_source
+from privspan.rows.source import HeldRows, as_source
 from privspan.rows.unit import Rows
 from privspan.sums import centre, everyday, lazy_looks
 from privspan.sums.centred_gauss import CentredGauss
@@ -794,9 +794,7 @@ def _large():
 
 def test_a_large_table_is_searched_by_a_public_draw_at_no_loss():
     X, drawn = _large()
-    assert np.array_equal(
-        everyday.EverydayCourse(open_table(X), 2, seeded(0, 1.0, DELTA), BY_A_DRAW)._drawn()[:], X[drawn]
-    )
+    assert np.array_equal(open_table(X).some(1_000, open_streams(0).public)[:], X[drawn])
     look = fitted(X, tuning=BY_A_DRAW)
     some = (1 + 2 * look.about["rounds"]) * len(drawn) / len(X)
     assert look.about["passes"] == math.ceil(2 + some)  # the lengths of all rows, and the look
@@ -817,12 +815,13 @@ def test_no_replacement_costs_more_than_mu_where_a_draw_is_searched(among, row):
 
 
 def test_a_draw_that_depends_on_a_row_is_found_out():
-    class ByTheLastRow(everyday.EverydayCourse):
-        def _drawn(self):
-            return as_source(self._source[int(self._source[-1:][0, 0] > 0) : 6_000 : 6])
+    class ByTheLastRow(HeldRows):
+        def some(self, rows, public):
+            return as_source(self[int(self[-1:][0, 0] > 0) : 6_000 : 6])
 
     def run(rows, rng):
-        course = ByTheLastRow(open_table(rows), 2, seeded(rng, 1.0, DELTA))
+        source = ByTheLastRow(rows.shape, rows.dtype, lambda: rows)
+        course = everyday.EverydayCourse(source, 2, seeded(rng, 1.0, DELTA))
         return course.looked(course.rough_centre(None, True))
 
     X, _ = _large()
@@ -836,8 +835,10 @@ def test_a_draw_that_depends_on_a_row_is_found_out():
 def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
     rng = np.random.default_rng(0)
     for few in (rng.standard_normal((32_000, 4)), sparse.random(70_000, 4, density=0.5, format="csr", rng=rng)):
-        course = everyday.EverydayCourse(open_table(few), 1, seeded(0, 1.0, DELTA))
-        assert course._drawn() is course._source
+        source = open_table(few)
+        rows = everyday._rows_of_draw(4, MU, EVERYDAY)
+        assert source.some(rows, np.random.default_rng(0)) is source
+        assert source.is_sparse or source.some(rows // 2, np.random.default_rng(0)).shape == (rows // 2, 4)
 
 
 def test_with_few_columns_looks_are_mixed_only_where_strong_directions_may_hide_weak_ones():

@@ -76,7 +76,7 @@ def sources(folder: Path) -> dict[str, str]:
 def test_a_plain_fit_comes_by_few_stations():
     run = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True)
     files, functions, depth = map(int, run.stdout.split())
-    assert (files <= 36, functions <= 259, depth <= 18) == (True, True, True), (files, functions, depth)
+    assert (files <= 36, functions <= 258, depth <= 18) == (True, True, True), (files, functions, depth)
 
 
 def test_kinds_of_tables_are_told_apart_in_their_room():
@@ -100,7 +100,7 @@ def test_few_types_are_anything():
 
 
 def test_the_house_does_not_grow():
-    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49164
+    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49163
 
 
 def modules_without_tests() -> list[str]:

@@ -53,7 +53,7 @@ def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[
     # Find the centre and look, with all that is left in the account; near a subspace, look there.
     course, result = EverydayCourse(rows, k, run.on(Child.SUBSPACE)), None
     centre = course.rough_centre(start, search)
-    if near and search and centre is not None and centre.located:
+    if near and centre is not None and centre.among is not None and centre.located:  # which was searched for
         result = NearCourse(rows, k, course.run, run.on(Child.NEAR))(centre)
     if result is None:
         result = course.looked(centre)

@@ -114,7 +114,9 @@ class EverydayCourse:
             Whether to search, as far as that can be afforded (`searches`): the middle of a range often is far off.
         """
         if search and searches(self._n, self._d, self.run.account.mu, self._tuning):
-            few = self._drawn()
+            few = self._source.some(
+                _rows_of_draw(self._d, self.run.account.mu, self._tuning), self.run.streams.public
+            )
             return replace(found_centre(few, self.run, around, self._tuning), among=few)
         if around is None:
             return None
@@ -132,14 +134,6 @@ class EverydayCourse:
         return self._one_look(centre)
 
     # ---- The centre -----------------------------------------------------------------------------------------
-
-    def _drawn(self) -> Table:
-        """Return the rows of a public draw if they tell the centre as well as all rows would, or else the table.
-
-        So many rows that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is
-        left of that after two of them is little to the looks.
-        """
-        return self._source.some(_rows_of_draw(self._d, self.run.account.mu, self._tuning), self.run.streams.public)
 
     def _polished(self, centre: Centre, few: Table) -> Centre:
         """Make a centre better that was found among a few rows, and see all rows from there."""
@@ -415,4 +409,9 @@ def _clip_steps(n: int, d: int, mu: float, tuning: EverydayTuning) -> tuple[int,
 
 
 def _rows_of_draw(d: int, mu: float, tuning: EverydayTuning) -> int:
+    """Return how many rows of a public draw tell the centre as well as all rows would.
+
+    So many that a round for .2 % of mu², the least there is, has noise of .14 typical lengths: what is left of that
+    after two of them is little to the looks.
+    """
     return max(tuning.few_rows, math.ceil(tuning.few * math.sqrt(d) / mu))
