@@ -81,27 +81,15 @@ class Coin:
 class Path:
     """One way through the selections of a run.
 
-    Attributes
-    ----------
-    chance, other : float
-        Of these selections, on the first table and on the second.
-    spent : float
-        The sum of squares of the Gaussian steps.
-    laws : tuple of pairs of arrays
-        Of the steps that are neither Gaussian nor selections.
-    results : tuple
-        What the runs returned. If both tables can come this way, they must say the same: all that was released is.
-    coin : Coin or None
-        The test of stable leverage, where the tables differ in its chance or in the basis that is seen after *yes*;
-        `spent` has it as the proof counts it.
+    If both tables can come this way, the results must say the same: all that was released is.
     """
 
-    chance: float
-    other: float
-    spent: float
-    laws: tuple[Cells, ...]
+    chance: float  # of these selections, on the first table
+    other: float  # and on the second
+    spent: float  # the sum of squares of the Gaussian steps, and of the coin as the proof counts it
+    laws: tuple[Cells, ...]  # of the steps that are neither Gaussian nor selections
     results: tuple[Released, Released]
-    coin: Coin | None = None
+    coin: Coin | None = None  # the test, where the tables differ in its chance or in the basis seen after *yes*
 
 
 class Transcript:
