@@ -25,12 +25,11 @@ from privspan.baselines._bingham import Bingham
 from privspan.baselines._common import bartlett_factor, haar_rotation
 from privspan.baselines.eigen_sampling import eigen_sampling
 from privspan.blocks.histogram import _PRIME, _uniform_below_prime
-from privspan.exact.search import _permutation
 from privspan.privacy import Budget
 from privspan.privacy.coin import GaussianCoin, goes_on, random_rotation
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian, rounded_normal
-from privspan.privacy.randomness import RandomLike, Streams, float_generator
+from privspan.privacy.randomness import RandomLike, Streams, float_generator, secret_order
 from privspan.privacy.run import Run
 from privspan.privacy.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
 from privspan.rows.unit import Rows
@@ -134,7 +133,7 @@ def _bernoulli(draws: int, streams: Streams) -> float:
 
 def _order(draws: int, streams: Streams) -> float:
     orders = list(itertools.permutations(range(4)))
-    drawn = [tuple(_permutation(4, streams.charged).tolist()) for _ in range(draws)]
+    drawn = [tuple(secret_order(4, streams.charged).tolist()) for _ in range(draws)]
     return chi_square(drawn, dict.fromkeys(orders, 1 / len(orders)))
 
 

@@ -9,14 +9,14 @@ Proofs: docs/explanation/several-rows.md.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
-from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
+from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams, secret_order
 from privspan.privacy.reading import PERSONS
 from privspan.privacy.release import Release
 from privspan.rows import id_codes, in_partitions, split_ids
@@ -27,9 +27,6 @@ from privspan.rows.persons import PersonTable, belongings, slotted
 from privspan.rows.source import as_source
 from privspan.rows.spread_persons import spread_persons
 from privspan.rows.table import Table
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
 
 MOST_ROWS = 8
 """Rows of one person that are looked at, unless another number is given: the default that signatures have shown."""
@@ -85,15 +82,6 @@ def _checked(X: Any) -> Table:
         return as_table(X)
     except ValueError:
         raise ParameterError("{X} must be two-dimensional, with at least one row and one column.") from None
-
-
-def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
-    """Draw an exactly uniform order of n: that of random keys, drawn again should two of them be equal."""
-    while True:
-        keys = bits.uint64(n)
-        order = np.argsort(keys, kind="stable")
-        if (np.diff(keys[order]) != 0).all():
-            return order
 
 
 def for_persons(release: Any, persons: Table) -> Any:

@@ -42,8 +42,6 @@ class RunMaker(Protocol):
 
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | RunMaker
 
-# Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
-
 _MAX_ROUNDS = 1000  # of `BitSource.below`, each with chance 1/2 or more
 
 
@@ -224,6 +222,15 @@ def open_streams(rng: RandomLike = None) -> Streams:
     True
     """
     return Streams(None if rng is None else _seed_sequence(rng))
+
+
+def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
+    """Draw an exactly uniform order of n: that of random keys, drawn again should two of them be equal."""
+    while True:
+        keys = bits.uint64(n)
+        order = np.argsort(keys, kind="stable")
+        if (np.diff(keys[order]) != 0).all():
+            return order
 
 
 def float_generator(bits: BitSource) -> np.random.Generator:

@@ -54,6 +54,18 @@ class Cost(Protocol):
         """In all."""
 
     @property
+    def mu(self) -> float | None:
+        """Of the Gaussian part."""
+
+    @property
+    def epsilon_aside(self) -> float:
+        """Beside the Gaussian part."""
+
+    @property
+    def delta_aside(self) -> float:
+        """Beside the Gaussian part."""
+
+    @property
     def neighbours(self) -> str:
         """For which neighbours."""
 
@@ -130,9 +142,8 @@ class Reading:
     @property
     def unit(self) -> str:
         """What n counts."""
-        if self.by_persons:
-            return "pairs of persons" if self._by_pairs and self._earlier else "persons"
-        return "pairs of rows" if self._by_pairs and self._earlier else "rows"
+        counted = "persons" if self.by_persons else "rows"
+        return f"pairs of {counted}" if self._by_pairs and self._earlier else counted
 
     @property
     def stands_out(self) -> int | None:
