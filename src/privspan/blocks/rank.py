@@ -23,13 +23,7 @@ from privspan.rows.table import Table
 
 
 def choose_dimension(
-    X: Table,
-    max_components: int,
-    *,
-    epsilon: float,
-    run: Run,
-    block_size: int | None = None,
-    order: Order = None,
+    X: Table, max_components: int, *, epsilon: float, run: Run, block_size: int | None = None, order: Order = None
 ) -> int:
     """Choose k in 1..max_components by a private vote of blocks.
 

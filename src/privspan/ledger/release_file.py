@@ -264,13 +264,7 @@ def _cost(values: dict[str, object]) -> PrivacyCost:
     budget = {"epsilon": number(0), "delta": number(0, 1)}
     known = {"epsilon_aside": number(0), "delta_aside": number(0, 1)}
     known |= dict.fromkeys(("mu", "empty_mu"), optional(number(0)))
-    found = fields(
-        values,
-        **budget,
-        **known,
-        neighbours=one_of((NEIGHBOURS, PERSONS)),
-        parts=listed(mapping),
-    )
+    found = fields(values, **budget, **known, neighbours=one_of((NEIGHBOURS, PERSONS)), parts=listed(mapping))
     for part in found["parts"]:
         fields(part, name=text, **budget, mu=optional(number(0)))
     return PrivacyCost.from_dict(found)
