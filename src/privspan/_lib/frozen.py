@@ -21,7 +21,10 @@ class FrozenMapping(Mapping[str, object]):
     _values: dict[str, object]
 
     def __init__(self, values: Mapping[str, object]) -> None:
-        object.__setattr__(self, "_values", {key: freeze(value) for key, value in values.items()})
+        frozen = {}
+        for key, value in values.items():
+            frozen[key] = freeze(value)
+        object.__setattr__(self, "_values", frozen)
 
     def __getitem__(self, key: str) -> object:
         return self._values[key]

@@ -160,11 +160,14 @@ def share_mu(mu: float, *weights: float) -> tuple[float, ...]:
     checks.positive(mu=mu)
     if not weights:
         raise ParameterError("{weights} must hold at least one weight; got none.")
+    square, total = Fraction(float(mu)) ** 2, Fraction(0)
     for weight in weights:
         checks.positive(weights=weight)
-    square, shares = Fraction(float(mu)) ** 2, [Fraction(float(weight)) for weight in weights]
-    total = sum(shares)
-    return tuple(sqrt_down(square * share / total) for share in shares)
+        total += Fraction(float(weight))
+    mus = []
+    for weight in weights:
+        mus.append(sqrt_down(square * Fraction(float(weight)) / total))
+    return tuple(mus)
 
 
 def hockey_stick_up(mu: float, t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privspan._lib import above, checks
+from privspan._lib import above
 from privspan._lib.card import card
-from privspan._lib.errors import ParameterError
+from privspan._lib.errors import ParameterError, ParameterTypeError
 from privspan._lib.frozen import FrozenMapping, plain
 from privspan._lib.record import Record
 from privspan.privacy.cost import PrivacyCost
@@ -50,10 +50,16 @@ class Release:
     extras: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checks.instance(Subspace | None, "a Subspace or None", subspace=self.subspace)
-        checks.instance(PrivacyCost, "a PrivacyCost", cost=self.cost)
-        checks.instance(str, "a str", method=self.method)
-        checks.instance(bool, "True or False", private=self.private)  # "false" and NaN would promise what nobody did
+        if not (self.subspace is None or isinstance(self.subspace, Subspace)):
+            raise ParameterTypeError(
+                "{subspace} must be a Subspace or None; got {kind}.", kind=type(self.subspace).__name__
+            )
+        if not isinstance(self.cost, PrivacyCost):
+            raise ParameterTypeError("{cost} must be a PrivacyCost; got {kind}.", kind=type(self.cost).__name__)
+        if not isinstance(self.method, str):
+            raise ParameterTypeError("{method} must be a str; got {kind}.", kind=type(self.method).__name__)
+        if not isinstance(self.private, bool):  # "false" and NaN are true, and would promise what nobody did
+            raise ParameterTypeError("{private} must be True or False; got {kind}.", kind=type(self.private).__name__)
         object.__setattr__(self, "parameters", FrozenMapping(self.parameters))
         object.__setattr__(self, "extras", FrozenMapping(self.extras))
 

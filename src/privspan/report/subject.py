@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privspan._lib import checks
+from privspan._lib.errors import ParameterTypeError
 from privspan._lib.record import Record
 from privspan.planner import Plan
 from privspan.privacy import Release
@@ -27,9 +27,17 @@ class Subject(Reading):
     rotated: Rotated | None = None
 
     def __post_init__(self) -> None:
-        checks.instance(Release, "a Release (of an estimator, its `release_`)", release=self.release)
-        checks.instance(Plan | None, "a Plan or None", plan=self.plan)
-        checks.instance(Record, "a Record or None", record=self.record)
+        if not isinstance(self.release, Release):
+            raise ParameterTypeError(
+                "{release} must be a Release (of an estimator, its `release_`); got {kind}.",
+                kind=type(self.release).__name__,
+            )
+        if not (self.plan is None or isinstance(self.plan, Plan)):
+            raise ParameterTypeError("{plan} must be a Plan or None; got {kind}.", kind=type(self.plan).__name__)
+        if not isinstance(self.record, Record):
+            raise ParameterTypeError(
+                "{record} must be a Record or None; got {kind}.", kind=type(self.record).__name__
+            )
         super().__post_init__()
 
     @property
