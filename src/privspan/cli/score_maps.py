@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from privspan._lib.errors import MissingPackageError, Note
+from privspan._lib.errors import Note
 from privspan.cli import _console
 from privspan.cli._charge import Charge, TypedPage, charge_for
 from privspan.cli._groups import Account, Reading
@@ -26,7 +25,7 @@ from privspan.cli._options import (
 )
 from privspan.cli._place import Database, Place, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import columns_for, open_table
+from privspan.cli._table import columns_of, open_table
 from privspan.cli.exits import Complaint, ExitCode
 from privspan.cli.read import SubspaceFile, load
 
@@ -113,8 +112,7 @@ def _made(
     found = saved.subspace
     if max(components) >= found.dimension or min(components) < 0 or components[0] == components[1]:
         raise Complaint(f"--components takes two different numbers from 1 to {found.dimension}, the dimension.")
-    unnamed = found.names is None or place.suffix in (".npy", ".npz")
-    names = None if unnamed else columns_for(list(found.names or ()), reading)
+    names = columns_of(found, place, reading)
     epsilon, delta = budget_float(task.epsilon), budget_float(task.delta)
     with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
@@ -155,18 +153,7 @@ def _save(made: ScoreMap, output: Path, overwrite: bool) -> str:
 
 
 def _draw(made: ScoreMap, plot: Path, overwrite: bool) -> None:
-    from privspan._lib.whole_file import whole_file
-
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
+    from privspan.cli._pictures import drawn, write
     from privspan.plot import score_map as draw
 
-    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-    draw(made, ax=figure.subplots())
-    target = io.BytesIO()
-    figure.savefig(target, format=plot.suffix.lower().lstrip("."), dpi=150)
-    with whole_file(plot, overwrite=overwrite) as handle:
-        handle.write(target.getvalue())
-    _console.note(f"Wrote {plot}.")
+    write(plot, drawn(lambda ax: draw(made, ax=ax), (6.4, 4.8), plot.suffix), overwrite)
