@@ -165,11 +165,8 @@ class Account:
 
     def _views(self, part: str | None = None) -> list[tuple[Entry, ...]]:
         """Return the entries that count for a row, for every part that it may lie in."""
-        parts = self.parts or (None,)
-        return [
-            tuple(entry for entry in self.entries if entry.part in (None, name))
-            for name in ((part,) if part is not None else parts)
-        ]
+        parts = (part,) if part is not None else self.parts or (None,)
+        return [tuple(entry for entry in self.entries if entry.part in (None, name)) for name in parts]
 
     # ---- What is left ----------------------------------------------------------------------------------------------
 

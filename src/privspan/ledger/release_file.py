@@ -216,17 +216,12 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
 
 
 def _release(subspace: Subspace, values: object) -> Release:
-    found = fields(
-        values, method=one_of(KNOWN_METHODS), private=flag, cost=mapping, parameters=mapping, extras=mapping
-    )
+    method = one_of(KNOWN_METHODS)
+    found = fields(values, method=method, private=flag, cost=mapping, parameters=mapping, extras=mapping)
     d, k = subspace.basis.shape
     _check_known(found["parameters"], _PARAMETERS)
-    noise, positive, along, by_column = (
-        number(0),
-        number(sys.float_info.min),
-        listed(number(0), k),
-        listed(number(0), d),
-    )
+    noise, positive = number(0), number(sys.float_info.min)
+    along, by_column = listed(noise, k), listed(noise, d)
     extra_kinds: dict[str, Kind] = {
         "captured_variance": number(0),
         "captured_variance_std": noise,

@@ -33,11 +33,13 @@ def section(subject: Subject) -> Html:
 
 
 def _columns(subject: Subject) -> str:
-    names = list(subject.names)
-    if not names:
-        return _NOT_RECORDED
+    return f"{number(len(subject.names))}: {_named(subject.names)}" if subject.names else _NOT_RECORDED
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     more = f" and {number(len(names) - _MOST_NAMED)} more" if len(names) > _MOST_NAMED else ""
-    return f"{number(len(names))}: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _not_used(subject: Subject) -> Html | str:
@@ -54,20 +56,16 @@ def _little_weight(subject: Subject) -> dict[str, str]:
     """List columns that were used, and of which hardly anything was measured."""
     if not subject.not_seen:
         return {}
-    names = ", ".join(subject.names[place] for place in subject.not_seen[:_MOST_NAMED])
-    more = f" and {number(len(subject.not_seen) - _MOST_NAMED)} more" if len(subject.not_seen) > _MOST_NAMED else ""
-    return {"Columns with little weight": f"{names}{more} ({why_little_weight(subject.release)})"}
+    names = _named([subject.names[place] for place in subject.not_seen])
+    return {"Columns with little weight": f"{names} ({why_little_weight(subject.release)})"}
 
 
 def _rows_per_person(subject: Subject) -> str:
     if not subject.by_persons:
         return "No: every row was taken as a different person. A person with several rows is protected per row only."
     most = subject.release.parameters.get("max_rows")
-    used = (
-        f" At most {most} rows of each person were used, drawn at random."
-        if isinstance(most, int) and most > 1
-        else ""
-    )
+    several = isinstance(most, int) and most > 1
+    used = f" At most {most} rows of each person were used, drawn at random." if several else ""
     return f"Yes: rows belong to persons, and the promise is for a person with all of their rows.{used}"
 
 

@@ -135,16 +135,11 @@ def _several(cost: PrivacyCost) -> str:
 def _claims(subject: Subject) -> list[Html]:
     """Write the claims for other accountants: what `release.sheet()` says, in words."""
     claims: list[dict[str, str]] = subject.release.sheet()["claims"]  # type: ignore[assignment]
-    lines = []
+    lines, labels = [], ("relation", "kind")
     for claim in claims:
-        numbers = ", ".join(f"{name.replace('_', ' ')} {claim[name]}" for name in claim if name not in _LABELS)
+        numbers = ", ".join(f"{name.replace('_', ' ')} {claim[name]}" for name in claim if name not in labels)
         lines.append(f"{claim['relation']}, {claim['kind']}: {numbers}")
     if not lines:
         return []
-    words = (
-        "For other accountants, every number rounded up. Zero-out compares a record with an empty place: it is the "
-    )
-    return [note(f"{words}weaker promise, for comparison with accounts that are kept that way."), listed(lines)]
-
-
-_LABELS = ("relation", "kind")
+    words = "For other accountants, every number rounded up. Zero-out compares a record with an empty place: it is "
+    return [note(f"{words}the weaker promise, for comparison with accounts that are kept that way."), listed(lines)]
