@@ -33,14 +33,10 @@ from privspan.rows.columns import column_names
 from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
-
-def _check_bits(*, max_bits: int) -> None:
-    checks.integer_at_least(64, max_bits=max_bits)
-    if max_bits > 4096:
-        raise ParameterError("{max_bits} must be at most 4096; got {got!r}.", got=max_bits)
-
-
-_OPTIONS: checks.Checks = {"max_work": partial(checks.integer_at_least, 1), "max_bits": _check_bits}
+_OPTIONS: checks.Checks = {
+    "max_work": partial(checks.integer_at_least, 1),
+    "max_bits": lambda max_bits: _whole("max_bits", max_bits, 64, 4096),
+}
 _DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
 
 
