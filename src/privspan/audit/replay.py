@@ -280,24 +280,16 @@ class Replay(Run):
 _Arguments = tuple[Any, ...]  # of a law, but for the generator
 
 
-def _laplace_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
-    return [laplace_cells(*pair, now[1]) for pair in zip(known[0], now[0], strict=True)]
-
-
 def _wishart_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
     (before, *_), (root, degrees, inverse) = known, now
     first, second = (root, before) if inverse else (before, root)
     return covariance_cells(first @ first.T, second @ second.T, degrees)
 
 
-def _direction_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
-    return [direction_cells(known[0], now[0], now[1])]
-
-
 _LAWS: dict[object, Callable[[_Arguments, _Arguments], list[Cells]]] = {
-    add_laplace: _laplace_laws,
+    add_laplace: lambda known, now: [laplace_cells(*pair, now[1]) for pair in zip(known[0], now[0], strict=True)],
     wishart_root: _wishart_laws,
-    drawn_direction: _direction_laws,
+    drawn_direction: lambda known, now: [direction_cells(known[0], now[0], now[1])],
 }
 
 

@@ -59,10 +59,10 @@ def fit(
     inputs = {"the table": place.path, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
     check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
-    charge = charge_for(place, account, reading)
     from privspan.cli._task import Task
 
     task = Task(**vars(learning))
+    charge = charge_for(task, place, account, reading)
     task.check_options()
     if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")
@@ -100,18 +100,18 @@ def _learn(
     """Read, check, charge, run, and write the result before anything else can happen."""
     from privspan._lib.watch import watching_rows
 
-    charge.check(task)
+    charge.check()
     with activity(f"Reading {place.name}") as shown, delivery.steps.open(place, columns, reading, shown) as source:
         tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
-        in_mu = task.check(table)
+        mu, aside = task.check(table) or (None, 0.0)
         about = {
             "source": table_in_words(place, table),
             "left_out": tuple((column.name, column.reason) for column in source.left_out),
         }
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
         shown.now("Learning privately", task.rows_to_see(table), table.shape[0] * table.width)
-        with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
+        with charge.spending(mu=mu, aside=aside) as spending, watching_rows(shown.advance):
             made = delivery.steps.learn(task, table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from privspan._lib.errors import Note
 from privspan.cli import _console
-from privspan.cli._charge import Charge, TypedPage, charge_for
+from privspan.cli._charge import Charge, charge_for
 from privspan.cli._groups import Account, Reading
 from privspan.cli._interrupts import Interrupts, interruptible
 from privspan.cli._options import (
@@ -75,11 +75,11 @@ def score_map(
     inputs = {"the table": place.path, "the subspace": subspace, "the ledger": account.ledger}
     check_target(output, "-o", (".json",), spare=inputs, overwrite=overwrite)
     check_target(plot, "--plot", (".png", ".svg", ".pdf"), spare=inputs, overwrite=overwrite)
-    task, charge = MapTask(epsilon, delta), charge_for(place, account, reading)
+    charge = charge_for(MapTask(epsilon, delta), place, account, reading)
     saved, kept = load(subspace), ""
     with interruptible() as interrupts:
         try:
-            made = _made(saved, place, reading, task, charge, (components[0] - 1, components[1] - 1), interrupts)
+            made = _made(saved, place, reading, charge, (components[0] - 1, components[1] - 1), interrupts)
             kept = _save(made, output, overwrite)
             interrupts.let_through()
             if plot is not None:
@@ -100,7 +100,6 @@ def _made(
     saved: SavedRelease,
     place: Place,
     reading: Reading,
-    task: MapTask,
     charge: Charge,
     components: tuple[int, int],
     interrupts: Interrupts,
@@ -108,12 +107,12 @@ def _made(
     """Read, charge and count; what can be refused is refused before the charge."""
     from privspan.sums.score_map import private_score_map
 
-    charge.check(task)
+    charge.check()
     found = saved.subspace
     if max(components) >= found.dimension or min(components) < 0 or components[0] == components[1]:
         raise Complaint(f"--components takes two different numbers from 1 to {found.dimension}, the dimension.")
     names = columns_of(found, place, reading)
-    epsilon, delta = budget_float(task.epsilon), budget_float(task.delta)
+    epsilon, delta = budget_float(charge.task.epsilon), budget_float(charge.task.delta)
     with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
         made = private_score_map(
@@ -122,7 +121,7 @@ def _made(
             epsilon=epsilon,
             delta=delta,
             components=components,
-            ledger=TypedPage(charge, task),
+            ledger=charge,
         )
         interrupts.hold()
     return made

@@ -144,19 +144,7 @@ class Streams:
     Parameters
     ----------
     seed : numpy.random.SeedSequence or None
-        None opens secure streams.
-
-    Attributes
-    ----------
-    noise : BitSource
-        The private noise.  Whoever knows these bits knows the data behind the release.
-    public : numpy.random.Generator
-        Reference points and shuffles.  Privacy holds for every value, so they may even be published.
-    charged : BitSource
-        Primes, hash keys, search permutations.  They must be fresh and unknown to whoever made the data,
-        because the probability that they fail is charged to delta.
-    private : bool
-        False when a seed was given; a release made with such streams says so.
+        None opens secure streams.  With a seed they are not `private`, and a release made with them says so.
     """
 
     def __init__(self, seed: np.random.SeedSequence | None = None) -> None:
@@ -165,7 +153,7 @@ class Streams:
 
     @cached_property
     def noise(self) -> BitSource:
-        """The private noise."""
+        """The private noise.  Whoever knows these bits knows the data behind the release."""
         if self._seed is None:
             return BitSource()
         if self._seed.spawn_key in self._opened:  # equal noise twice would give the data away
@@ -175,14 +163,17 @@ class Streams:
 
     @cached_property
     def public(self) -> np.random.Generator:
-        """Reference points and shuffles."""
+        """Reference points and shuffles.  Privacy holds for every value, so they may even be published."""
         if self._seed is None:
             return np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return np.random.Generator(np.random.PCG64DXSM(_child(self._seed, (SPAWN_DOMAIN, 1))))
 
     @cached_property
     def charged(self) -> BitSource:
-        """Primes, hash keys and search permutations."""
+        """Primes, hash keys and search permutations.
+
+        They must be fresh and unknown to whoever made the data: the probability that they fail is charged to delta.
+        """
         return BitSource(None if self._seed is None else np.random.Philox(_child(self._seed, (SPAWN_DOMAIN, 2))))
 
     def child(self, child: Child) -> Streams:

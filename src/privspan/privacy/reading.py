@@ -167,6 +167,13 @@ class Reading:
         value, error = self.released("captured_variance"), self.released("captured_variance_std")
         return None if value is None or error is None else share_with_noise(float(value[0]), float(error[0]))
 
+    def captured_of(self, best: str) -> str:
+        """Say how much of the variance these hold, in which rows; an empty string where that is not known."""
+        if self.captured is None:
+            return ""
+        meant = self.rows_meant and f", {self.rows_meant}"
+        return "about {} ({}) of the variance that the best {} would{}".format(*self.captured, best, meant)
+
     @property
     def nothing_stands_out(self) -> bool:
         """Whether no component of a PCA can be distinguished from noise: then there is no captured share."""

@@ -68,9 +68,7 @@ def _sentence(reading: Reading) -> Html:
     k = reading.k or 0
     said = []
     if reading.captured is not None and k < (reading.d or 0):
-        about, error = reading.captured
-        meant = reading.rows_meant and f", {reading.rows_meant}"
-        said.append(f"Captures about {about} ({error}) of the variance that the best {k} would{meant}.")
+        said.append(f"Captures {reading.captured_of(str(k))}.")
         said += [reading.whole_rows] if reading.whole_rows else []
     if reading.stands_out is not None:
         said.append(which_stand_out(reading.stands_out, k))

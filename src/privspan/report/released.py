@@ -87,9 +87,8 @@ def _finding(subject: Subject) -> str:
     if quality is not None and missing == 0:
         return f"{directions} of {d} columns, so they hold all of the variance."
     if quality is not None:
-        share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
-        share_held += f", {subject.rows_meant}" if subject.rows_meant else ""
-        lead = f"{directions} of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
+        capture = "captures" if subspace.dimension == 1 else "capture"
+        lead = f"{directions} of {d} columns, which {capture} {subject.captured_of(directions)}."
         lead += f" {subject.whole_rows}" if subject.whole_rows else ""
         stand = "" if subject.stands_out is None else f" {which_stand_out(subject.stands_out, subspace.dimension)}"
         return f"{lead}{stand}"
