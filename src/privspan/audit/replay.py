@@ -95,13 +95,9 @@ class Path:
 class Transcript:
     """Records and replays private steps.  It is handed to a private function as `rng`, and makes its `Run`.
 
-    Parameters
-    ----------
-    seed : int
-        Of everything that is drawn, the same for both tables.
-    answer : bool, optional
-        What the test of stable leverage is to say; *yes* only where that is likelier than the delta that pays for a
-        wrong one. By default its coin decides.
+    The seed is that of everything that is drawn, the same for both tables. `answer` is what the test of stable
+    leverage is to say, *yes* only where that is likelier than the delta that pays for a wrong one; its coin decides
+    by default.
     """
 
     def __init__(self, seed: int = 0, *, answer: bool | None = None) -> None:

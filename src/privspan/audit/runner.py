@@ -144,15 +144,7 @@ def _results(chosen: Sequence[Task], runs: int, seed: int | None, workers: int) 
 
 
 def run_task(task: Task, runs: int = DEFAULT_RUNS, seed: int | None = None) -> AuditResult:
-    """Run one audit.
-
-    Parameters
-    ----------
-    task : Task
-        From `tasks`.
-    runs, seed
-        As for `run_audit`.
-    """
+    """Run one audit of `tasks`, with the `runs` and the `seed` of `run_audit`."""
     start = time.process_time()
     run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled, "replayed": _run_replay}[task.kind]
     with warnings.catch_warnings():

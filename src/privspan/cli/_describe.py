@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +206,8 @@ def as_json(saved: SavedRelease, loadings: int, turned: Rotated | None = None) -
         "rotated": None if turned is None else turned.to_dict(),
         "relations": None if subspace.exact is None else relations_of(subspace),
         "release": None if saved.release is None else saved.release.to_dict(),
-        "plan": None if saved.plan is None else plain(asdict(saved.plan)),
-        "record": None if saved.record is None else plain(asdict(saved.record)),
+        "plan": plain(saved.plan),
+        "record": plain(saved.record),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -186,8 +186,8 @@ def save_release(
     described = release.to_dict()
     made = {
         "release": {key: described[key] for key in ("method", "private", "cost", "parameters", "extras")},
-        "plan": None if plan is None else plain(asdict(plan)),
-        "record": None if record is None else plain(asdict(record)),
+        "plan": plain(plan),
+        "record": plain(record),
     }
     content = Content(found.basis, found.exact, found.offset, found.names, made)
     return _subspace_file.write(path, content, overwrite=overwrite)

@@ -37,17 +37,9 @@ _WIDEST = 1024  # then no border of a chunk is inside a person: docs/explanation
 def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTable:
     """Return a table of persons, each with `max_rows` rows, in a secret order.
 
-    Parameters
-    ----------
-    X : (rows, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
-    person : (rows,) array-like, or str
-        Whose each row is: ids, equal for rows of one person; or the name of the column of `X` that says so.  A row
-        without an id is a person of its own.
-    max_rows : int
-        How many rows of a person are looked at: of those who have more, some that are drawn; of those who have
-        fewer, some several times.
-    rng : None, int, SeedSequence, Generator or RandomState
-        Of the call: the order is drawn apart from its noise.
+    `person` says whose each row of `X` is: ids, equal for rows of one person, or the name of the column that holds
+    them.  A row without an id is a person of its own.  Of those who have more rows some are drawn, of those who have
+    fewer some are looked at several times.  The `rng` is that of the call; the order is drawn apart from its noise.
 
     Guarantee
     ---------
