@@ -17,6 +17,8 @@ from privspan.privacy import PERSONS, PrivacyCost, Release
 from privspan.privacy.reading import Reading
 from privspan.private import Method
 
+MOST_NAMED = 60  # columns that are listed by name
+NOT_RECORDED = "not recorded"
 _MOST_COLUMNS = 12  # whose missing cells are told one by one
 _NEARLY_ALL = 0.95  # of the first component, by squared loading: what one column has to carry to be named
 _MOST_OF_IT = 0.5  # of the variance: what that component has to hold
