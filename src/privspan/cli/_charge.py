@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli._options import check_target
@@ -20,30 +20,17 @@ if TYPE_CHECKING:
     from privspan.ledger import Spending
 
 
-class Spends(Protocol):
-    """What is charged: its cost, as it was typed, and what it is called in the ledger."""
-
-    @property
-    def epsilon(self) -> Decimal:
-        """What it costs at most."""
-
-    @property
-    def delta(self) -> Decimal:
-        """The same for delta."""
-
-    def describe(self) -> str:
-        """Say what is run."""
-
-
 @dataclass
 class Charge:
-    """Where the spend of a task is written down, and whether it has begun.
+    """Where a spend is written down, and whether it has begun.
 
     A function of the library takes it as its ledger.  It charges the decimals that were typed, not the floats that a
     function spends.
     """
 
-    task: Spends
+    epsilon: Decimal
+    delta: Decimal
+    what: str  # is run
     ledger: Path | None
     dataset: str
     options: dict[str, Any]  # limits, and where it is charged
@@ -60,7 +47,7 @@ class Charge:
 
         if self.ledger is not None:
             options = {**self.options, "person": self.person, "maybe_gaussian": True}
-            Ledger(self.ledger).check(self.dataset, self.task.epsilon, self.task.delta, **options)
+            Ledger(self.ledger).check(self.dataset, self.epsilon, self.delta, **options)
 
     @contextmanager
     def spending(self, *_: object, mu: float | None, aside: float, **__: object) -> Iterator[Spending]:
@@ -78,8 +65,8 @@ class Charge:
         if not book.path.exists():
             _console.note(f"Beginning a new ledger, {self.ledger}.")
         try:
-            options = {**self.options, "what": self.task.describe(), "person": self.person, "mu": mu, "aside": aside}
-            identity = book.begin(self.dataset, self.task.epsilon, self.task.delta, **options)
+            options = {**self.options, "what": self.what, "person": self.person, "mu": mu, "aside": aside}
+            identity = book.begin(self.dataset, self.epsilon, self.delta, **options)
         except Exception:
             self.begun = False
             raise
@@ -109,7 +96,9 @@ class Charge:
         return f"The private step had begun, so its budget counts as spent{known}."
 
 
-def charge_for(task: Spends, place: Place, account: Account, reading: Reading) -> Charge:
+def charge_for(
+    epsilon: Decimal, delta: Decimal, what: str, *, place: Place, account: Account, reading: Reading
+) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
     ledger, dataset = account.ledger, account.dataset
     options = {name: value for name, value in vars(account).items() if name not in ("ledger", "dataset")}
@@ -119,7 +108,8 @@ def charge_for(task: Spends, place: Place, account: Account, reading: Reading) -
         check_target(ledger, "--ledger", (".json",), spare={"the table": place.path}, overwrite=True)
         if place.is_stdin and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(task, ledger, dataset or place.dataset or "", options, _person_of(reading) if ledger else None)
+    person = _person_of(reading) if ledger else None
+    return Charge(epsilon, delta, what, ledger, dataset or place.dataset or "", options, person)
 
 
 def _person_of(reading: Reading) -> str | None:

@@ -166,6 +166,12 @@ class Learning:
         int | None, whole("--seed", "0", "For tests only: makes the run repeatable and NOT private.", least=0)
     ] = None
 
+    def describe(self) -> str:
+        """Say what is run, for the ledger."""
+        by = "" if self.method == "auto" else f", {self.method}"
+        seeded = "" if self.seed is None else ", seeded and so not private"
+        return f"{'exact relations' if self.exact else 'private PCA'}, k = {self.k}{by}{seeded}"
+
 
 @dataclass(frozen=True)
 class Circumstances:

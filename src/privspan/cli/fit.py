@@ -59,10 +59,11 @@ def fit(
     inputs = {"the table": place.path, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
     check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
+    what = learning.describe()
+    charge = charge_for(learning.epsilon, learning.delta, what, place=place, account=account, reading=reading)
     from privspan.cli._task import Task
 
     task = Task(**vars(learning))
-    charge = charge_for(task, place, account, reading)
     task.check_options()
     if task.seed is not None:
         _console.warn("--seed makes the noise repeatable: this result is NOT PRIVATE and must not leave your hands.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,18 +35,6 @@ if TYPE_CHECKING:
 Components = Annotated[tuple[int, int], option("--components", "Which two components, from 1.", "A B")]
 
 
-@dataclass(frozen=True)
-class MapTask:
-    """What one map costs, and what the ledger says of it."""
-
-    epsilon: Decimal
-    delta: Decimal
-
-    def describe(self) -> str:
-        """Say what is run, for the ledger."""
-        return "map of scores"
-
-
 @grouped
 def score_map(
     subspace: SubspaceFile,
@@ -75,7 +62,7 @@ def score_map(
     inputs = {"the table": place.path, "the subspace": subspace, "the ledger": account.ledger}
     check_target(output, "-o", (".json",), spare=inputs, overwrite=overwrite)
     check_target(plot, "--plot", (".png", ".svg", ".pdf"), spare=inputs, overwrite=overwrite)
-    charge = charge_for(MapTask(epsilon, delta), place, account, reading)
+    charge = charge_for(epsilon, delta, "map of scores", place=place, account=account, reading=reading)
     saved, kept = load(subspace), ""
     with interruptible() as interrupts:
         try:
@@ -112,7 +99,7 @@ def _made(
     if max(components) >= found.dimension or min(components) < 0 or components[0] == components[1]:
         raise Complaint(f"--components takes two different numbers from 1 to {found.dimension}, the dimension.")
     names = columns_of(found, place, reading)
-    epsilon, delta = budget_float(charge.task.epsilon), budget_float(charge.task.delta)
+    epsilon, delta = budget_float(charge.epsilon), budget_float(charge.delta)
     with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
         made = private_score_map(
