@@ -112,16 +112,16 @@ def _components(reading: Reading, basis: Array) -> Html:
         cells = [] if ratios is None else [share(float(ratios[i]))]
         if variances is not None:
             cells.append(with_noise(float(variances[i]), 0.0 if noise is None else float(noise[i])))
-        lines.append((str(i + 1), *cells, leading(reading, basis[:, i], i)))
+        lines.append((str(i + 1), *cells, _leading(reading, basis[:, i], i)))
     return card.table((*heads, "largest loadings"), lines, words=True)
 
 
-def leading(reading: Reading, loadings: Array, component: int, most: int = _MOST_LOADINGS) -> str:
+def _leading(reading: Reading, loadings: Array, component: int) -> str:
     """Return the largest loadings of a component in words, with their errors, or that it is noise."""
     if reading.is_noise(component):
         return "noise: nothing can be read into it"
     errors = reading.loading_std(component)
-    order = np.argsort(-np.abs(loadings), kind="stable")[:most]
+    order = np.argsort(-np.abs(loadings), kind="stable")[:_MOST_LOADINGS]
     return ", ".join(
         f"{reading.names[i]} {with_noise(float(loadings[i]), 0.0 if errors is None else float(errors[i]))}"
         for i in order
