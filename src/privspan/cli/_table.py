@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 from privspan.cli._options import listed, nearest
 from privspan.cli.exits import Complaint, ExitCode
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 @contextmanager
 def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, shown: Activity) -> Iterator[RowSource]:
     """Open a table of numbers, and show how much of it arrives; `columns` are those to use, by default all."""
-    from privspan._lib.watch import watching_rows
     from privspan.rows import UnreadableFileError, open_rows
 
     with given_table(place) as given:

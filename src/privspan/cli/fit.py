@@ -11,6 +11,7 @@ import typer
 
 from privspan._lib.errors import Note
 from privspan._lib.record import Record
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
@@ -99,8 +100,6 @@ def _learn(
     task: Task, place: Place, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
 ) -> tuple[Release, Plan | None]:
     """Read, check, charge, run, and write the result before anything else can happen."""
-    from privspan._lib.watch import watching_rows
-
     charge.check()
     with activity(f"Reading {place.name}") as shown, delivery.steps.open(place, columns, reading, shown) as source:
         tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from privspan._lib.errors import Note
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._groups import Account, Reading
@@ -124,13 +126,9 @@ def _plain(made: ScoreMap) -> dict[str, object]:
 
 def _save(made: ScoreMap, output: Path, overwrite: bool) -> str:
     """Write the map, or tell it where no file can be written: it is paid for."""
-    import json
-
-    from privspan._lib.whole_file import whole_file
-
     try:
         with whole_file(output, overwrite=overwrite) as handle:
-            handle.write(json.dumps(_plain(made), indent=1).encode())
+            handle.write(dumps(_plain(made), indent=1).encode())
     except OSError:
         _console.print_json({"output": None, **_plain(made)})
         words = f"could not write {str(output)!r}; the map, which is paid for, is on standard output, as JSON."

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from privspan._lib.errors import MissingPackageError
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.cli._groups import Reading
 from privspan.cli._options import STDIN, Json, Overwrite, check_target, grouped, output_to
@@ -49,8 +50,6 @@ def transform(
 
     privspan transform subspace.npz people.csv -o coordinates.csv
     """
-    from privspan._lib.whole_file import whole_file
-
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
