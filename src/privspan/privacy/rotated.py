@@ -119,9 +119,10 @@ class Rotated:
         """Show it as a card in a notebook."""
         k = self.loadings.shape[1]
         order = np.argsort(-self.communalities, kind="stable")[:_MOST_COLUMNS]
-        of = (self.loadings, self.loadings_std), (self.communalities, self.communalities_std)
-        cells = [[*map(said, *(part[i] for part in of[0])), said(*(part[i] for part in of[1]))] for i in order]
-        lines = [(self.names[i], *line) for i, line in zip(order, cells, strict=True)]
+        lines = []
+        for i in order:
+            cells = map(said, self.loadings[i], self.loadings_std[i])
+            lines.append((self.names[i], *cells, said(self.communalities[i], self.communalities_std[i])))
         total = ("variance", *map(said, self.variances, self.variances_std), number(float(self.variances.sum()), 4))
         table = card.table(("column", *(f"factor {j + 1}" for j in range(k)), "communality"), [*lines, total])
         notes = [self.about, *(["Correlations of factors " + ", ".join(self.between())] if self.oblique else [])]
