@@ -231,7 +231,7 @@ def float_generator(bits: BitSource) -> np.random.Generator:
 
 def _child(seed: np.random.SeedSequence, key: tuple[int, ...]) -> np.random.SeedSequence:
     """Return a child of a seed; not by `spawn`, which would change the sequence of the caller."""
-    # With `SPAWN_DOMAIN` in its key it is none of `seed.spawn()` or `default_rng(seed)`, which may have made the data.
+    # With `SPAWN_DOMAIN` in its key it is none of `seed.spawn()`, nor `default_rng(seed)`: these may make the data.
     return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key), pool_size=seed.pool_size)
 
 

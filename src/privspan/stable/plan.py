@@ -359,7 +359,12 @@ def certified_plan(
 
     `strength` and `tail` are released or public, as are all other arguments.
     """
-    plan = plan_levels(n, d, strength, tail, coin.margins(room.usual), room, width=width)
+    planned = plan_levels(n, d, strength, tail, coin.margins(room.usual), room, width=width)
+    return override(planned, changes, width=width)
+
+
+def override(plan: LeveragePlan | None, changes: Mapping[str, Any] | None, *, width: int = 1) -> LeveragePlan | None:
+    """Replace the numbers that the caller fixed; None if what results has no useful bound."""
     if plan is None:
         return None
     plan = replace(plan, **{name: value for name, value in (changes or {}).items() if name != "split"})
