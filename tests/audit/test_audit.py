@@ -181,7 +181,7 @@ class NarrowLaplace(TruncatedLaplace):
 @pytest.mark.parametrize(
     ("sampler", "inside", "fault"),
     [
-        ("search permutation, uniform order of four", "_permutation", stuck_permutation),
+        ("search permutation, uniform order of four", "secret_order", stuck_permutation),
         ("hash keys, uniform below 2^61 - 1", "_uniform_below_prime", biased_keys),
         ("TruncatedLaplace.sample, table of weights", "TruncatedLaplace", NarrowLaplace),
         ("rounded_normal, scale 3.7", "rounded_normal", narrow_steps),

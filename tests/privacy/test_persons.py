@@ -31,8 +31,8 @@ from privspan import (
 from privspan._lib.watch import watching_rows
 from privspan.estimators import PrivatePCA, PrivateStandardScaler
 from privspan.privacy import PERSONS, Budget, Release, mu_from_budget
-from privspan.privacy.persons import by_person, secret_order
-from privspan.privacy.randomness import open_streams
+from privspan.privacy.persons import by_person
+from privspan.privacy.randomness import open_streams, secret_order
 from privspan.rows import open_rows
 from privspan.sums.adaptive import adaptive_subspace
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privspan.audit.samplers import permute_and_flip_law
+from privspan.audit.laws import flipped_law
 from privspan.baselines.analyze_gauss_gap import projector_movement
 from privspan.privacy import delta_from_mu, delta_from_rho
 from privspan.privacy.selection import TruncatedLaplace, release_probability
@@ -158,9 +158,9 @@ def test_permute_and_flip_is_private_over_all_neighbouring_scores(epsilon):
     assert 0.5 * epsilon < worst <= epsilon * (1 + 1e-12)
 
 
-def test_both_ways_to_walk_through_the_orders_agree():
+def test_the_law_of_arrivals_is_that_of_all_orders():
     scores = [5, 3, 4, 0]
-    ours, theirs = permute_and_flip_law(scores, 1.0), flip_law(scores, 1.0)
+    ours, theirs = flipped_law(scores, 1.0), flip_law(scores, 1.0)
     assert all(ours[i] == pytest.approx(float(theirs[i]), abs=1e-14) for i in range(4))
 
 

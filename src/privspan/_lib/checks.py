@@ -143,16 +143,14 @@ def matrix(X: object, *, name: str = "X", min_rows: int = 1) -> Reals:
     return array
 
 
-def column(y: object, n: int, *, name: str = "y") -> Reals:
+def column(y: object, n: int) -> Reals:
     """Return `y` as a plain array of n real numbers, by the rules of `matrix`."""
     if isinstance(y, str):
-        raise ParameterTypeError(
-            "{name} must hold a number for each row; the name of a column of ids is {person}.", name=Parameter(name)
-        )
-    array = _plain(y, name)
+        raise ParameterTypeError("{y} must hold a number for each row; the name of a column of ids is {person}.")
+    array = _plain(y, "y")
     if array.shape != (n,):
-        template = "{name} must have one entry per row, shape ({n},); got shape {shape}."
-        raise ParameterError(template, name=Parameter(name), n=n, shape=array.shape)
+        template = "{y} must have one entry per row, shape ({n},); got shape {shape}."
+        raise ParameterError(template, n=n, shape=array.shape)
     return array
 
 

@@ -20,24 +20,14 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Distinct:
-    """A column.
+    """A column."""
 
-    Attributes
-    ----------
-    places : (n,) int array
-        Of each cell in `cells`; -1 where it is missing.
-    cells : sequence
-        Equal cells may be listed several times, and one that is missing too.
-    worded : bool
-        Whether a column of this type may hold words: text, numbers, categories or objects.
-    stand_ins : bool
-        Whether cells are numbers in place of those of the column: they mean nothing beside another column.
-    """
-
-    places: Places
-    cells: Sequence[object]
-    worded: bool
-    stand_ins: bool = False
+    places: Places  # (n,), of each cell in `cells`; -1 where it is missing
+    cells: Sequence[object]  # equal ones may be listed several times, and one that is missing too
+    worded: bool  # whether a column of this type may hold words: text, numbers, categories or objects
+    stand_ins: bool = (
+        False  # whether cells are numbers in place of the column's: they mean nothing beside another one
+    )
 
 
 def cell_by_cell(cells: Iterable[object], *, worded: bool = True) -> Distinct:

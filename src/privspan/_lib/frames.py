@@ -21,6 +21,7 @@ import numpy as np
 
 from privspan._lib.arrays import Reals
 from privspan._lib.errors import Note, Parameter, ParameterTypeError
+from privspan._lib.streams import packages_of
 
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction, str, bytes)  # what a single cell is read from
 _WORDS = {"True": 1.0, "False": 0.0}
@@ -95,18 +96,14 @@ def _single_column(X: Any, package: str) -> FrameColumn | None:
 
 def frame_package(X: object) -> str | None:
     """Return whose way of reading a table or a column is taken: "pandas", "polars" or "pyarrow"; None for none."""
-    packages = {base.__module__.partition(".")[0] for base in type(X).__mro__}
+    packages = packages_of(X)
     known = next((package for package in ("pandas", "polars", "pyarrow") if package in packages), None)
     return "pyarrow" if known is None and hasattr(X, "__arrow_c_stream__") else known
 
 
 def as_frame(X: Any) -> Any:
     """Return what offers an Arrow stream as an Arrow table or column, and all else as it is."""
-    return _from_stream(X) if frame_package(X) == "pyarrow" and _is_foreign(X) else X
-
-
-def _is_foreign(X: object) -> bool:
-    return all(base.__module__.partition(".")[0] != "pyarrow" for base in type(X).__mro__)
+    return _from_stream(X) if frame_package(X) == "pyarrow" and "pyarrow" not in packages_of(X) else X
 
 
 def float_type(kinds: Iterable[Kind]) -> np.dtype:

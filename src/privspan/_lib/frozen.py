@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -66,7 +67,9 @@ def freeze(value: object) -> object:
 
 
 def plain(value: object) -> object:
-    """Return the value in JSON's types: arrays as lists, NumPy scalars as numbers, the rest as text."""
+    """Return the value in JSON's types: arrays as lists, NumPy scalars as numbers, fields by name, else text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, Mapping):

@@ -27,25 +27,15 @@ _Options: TypeAlias = Mapping[str, list[str]]
 class Location:
     """A place that a URL names.
 
-    Attributes
-    ----------
-    url : str
-        As it was given, and never shown.
-    scheme : str
-    name : str
-        What people call it: the name of a file, of a database.
-    address : str
-        Which data set it is, for the ledger: server and path, without user, password and options; of a database in a
-        file, and of a file of this machine, the absolute path.
-    path : Path or None
-        The file of this machine.
+    Its address says which data set it is, for the ledger: server and path, without user, password and options; of a
+    database in a file, and of a file of this machine, the absolute path.
     """
 
-    url: str = field(repr=False)
+    url: str = field(repr=False)  # as it was given, and never shown
     scheme: str
-    name: str
+    name: str  # what people call it: the name of a file, of a database
     address: str
-    path: Path | None = None
+    path: Path | None = None  # the file of this machine
 
     @property
     def is_database(self) -> bool:
@@ -119,17 +109,11 @@ def _on_server(url: str, server: str, parts: SplitResult) -> Location:
 def _on_this_machine(url: str, scheme: str, server: str, parts: SplitResult) -> Location:
     """Name a file: ``sqlite:///people.db`` in the current folder, ``sqlite:////data/people.db`` elsewhere."""
     is_file = scheme == "file"
-    if (
-        (server and not (is_file and server == "localhost"))
-        or parts.query
-        or parts.fragment
-        or parts.path in ("", "/")
-    ):
+    elsewhere = server and not (is_file and server == "localhost")
+    if elsewhere or parts.query or parts.fragment or parts.path in ("", "/"):
         template = "A table at {scheme}:// is named like {example}, without options."
-        example = (
-            "file:///data/people.parquet" if is_file else f"{scheme}:///people.db or {scheme}:////data/people.db"
-        )
-        raise ParameterError(template, scheme=scheme, example=example)
+        database = f"{scheme}:///people.db or {scheme}:////data/people.db"
+        raise ParameterError(template, scheme=scheme, example="file:///data/people.parquet" if is_file else database)
     path = Path(unquote(parts.path if is_file else parts.path[1:]))
     return Location(url, scheme, path.name, str(path.resolve()), path)
 

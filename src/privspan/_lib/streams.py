@@ -17,7 +17,7 @@ _IN_MEMORY = {"pandas", "polars", "pyarrow"}
 
 def native(X: Any) -> Any:
     """Return a frame of narwhals as the one that it stands for, and all else as it is."""
-    return X.to_native() if "narwhals" in _packages(X) and hasattr(type(X), "to_native") else X
+    return X.to_native() if "narwhals" in packages_of(X) and hasattr(type(X), "to_native") else X
 
 
 def is_stream(X: object) -> bool:
@@ -25,10 +25,11 @@ def is_stream(X: object) -> bool:
     kind = type(X)
     if any(hasattr(kind, name) for name in _BATCHES) or kind.__name__ in ("LazyFrame", "Scanner"):
         return True
-    return hasattr(kind, "__arrow_c_stream__") and not _packages(X) & _IN_MEMORY
+    return hasattr(kind, "__arrow_c_stream__") and not packages_of(X) & _IN_MEMORY
 
 
-def _packages(X: object) -> set[str]:
+def packages_of(X: object) -> set[str]:
+    """Return the packages that the classes of an object come from."""
     return {base.__module__.partition(".")[0] for base in type(X).__mro__}
 
 

@@ -20,18 +20,10 @@ _LONGEST = 10**300  # of the whole numbers that are words; more digits Python is
 
 @dataclass(frozen=True)
 class Words:
-    """A column of words.
+    """A column of words."""
 
-    Attributes
-    ----------
-    places : (n,) int array
-        Of each cell's word in `distinct`; -1 where the cell is no word.
-    distinct : tuple of str
-        None comes twice.
-    """
-
-    places: Places
-    distinct: tuple[str, ...]
+    places: Places  # (n,), of each cell's word in `distinct`; -1 where the cell is no word
+    distinct: tuple[str, ...]  # none of them twice
 
     def among(self, levels: Sequence[str]) -> Places:
         """Return the place of each cell's word in another list, -1 where it is not in it; (n,)."""

@@ -72,13 +72,13 @@ add("friendly_core", baselines.friendly_core, near_axis_pairs(72, 2), 1, share=0
 
 # ---- Exact -----------------------------------------------------------------------------------------------------
 
-_VARIANTS: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "majority": {"method": "gap-max"},
     "gap": {"method": "gap-max", "rule": "gap"},
     "votes": {"method": "votes", "block_size": 1},
     "truncated Laplace": {"method": "gap-max", "release": "truncated-laplace"},
 }
-for _variant, _options in _VARIANTS.items():
+for _variant, _options in VARIANTS.items():
     add(f"exact_subspace ({_variant})", exact_subspace, line_pairs(), 1, delta=_EXACT_DELTA, **_options)
 add("exact_subspace (affine)", exact_subspace, affine_line_pairs(), 1, delta=_EXACT_DELTA, affine=True)
 
@@ -113,13 +113,13 @@ _FLAT = np.tile([[1.0, 0.0, 0.0]], (6, 1))
 _TIE = np.vstack([_FLAT[:3], np.eye(3)[[0, 0, 1]], _FLAT[:3]])  # three blocks; the last row decides on the last rank
 
 
-def _chosen(table: Reals, rng: RandomLike) -> int:
-    return choose_dimension(
-        open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
-    )
+def chosen(table: Reals, rng: RandomLike) -> int:
+    """Choose one dimension or two."""
+    run = open_run(MuLedger(Budget(EPSILON, 1e-9)), rng)
+    return choose_dimension(open_table(table), 2, epsilon=EPSILON, run=run, block_size=3)
 
 
-register(Case("choose_dimension", EPSILON, 1e-9, rank_pairs("tie", _TIE), _chosen))
+register(Case("choose_dimension", EPSILON, 1e-9, rank_pairs("tie", _TIE), chosen))
 _pairs, _options = near_axis_pairs(60, 4), {"block_size": 2, "max_components": 2}
 add("approximate_subspace (k chosen)", approximate_subspace, _pairs, "auto", share=0.25, **_options)
 

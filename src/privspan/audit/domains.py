@@ -83,10 +83,6 @@ def _multisets(
     return tightest_delta(law, itertools.combinations_with_replacement(domain, size), neighbours, EPSILON)
 
 
-def _ballots(ballots: Sequence[Hashable]) -> Distribution:
-    return _release_or_abstain(*vote_margin(ballots))
-
-
 def _majority(table: Sequence[tuple[int, ...]], k: int) -> Distribution:
     charged = open_streams(0).charged
     found = majority_winner(integer_rows(np.array(table)), k, failure=1e-9, max_bits=256, bits=charged)
@@ -109,7 +105,9 @@ DOMAINS: Mapping[tuple[str, str], Callable[[], ExactAudit[Any]]] = {
     ("release_probability (truncated Laplace)", "margins 0 to 16"): lambda: _margins("truncated-laplace"),
     ("TruncatedLaplace", "integers one apart"): lambda: _laplace(1),
     ("TruncatedLaplace", "integers up to three apart"): lambda: _laplace(3),
-    ("stable_vote", "five ballots, three keys or none"): lambda: _sequences(("a", "b", "c", None), 5, _ballots),
+    ("stable_vote", "five ballots, three keys or none"): lambda: _sequences(
+        ("a", "b", "c", None), 5, lambda ballots: _release_or_abstain(*vote_margin(ballots))
+    ),
     ("exact_subspace (majority)", _ON_LINES): lambda: _multisets(_LINES, 8, lambda X: _majority(X, 1)),
     ("exact_subspace (majority)", _IN_SPACE): lambda: _multisets(_PLANES, 7, lambda X: _majority(X, 2)),
     ("exact_subspace (gap)", _ON_LINES): lambda: _multisets(_LINES, 8, lambda X: _gap(X, 1)),

@@ -81,39 +81,23 @@ class Coin:
 class Path:
     """One way through the selections of a run.
 
-    Attributes
-    ----------
-    chance, other : float
-        Of these selections, on the first table and on the second.
-    spent : float
-        The sum of squares of the Gaussian steps.
-    laws : tuple of pairs of arrays
-        Of the steps that are neither Gaussian nor selections.
-    results : tuple
-        What the runs returned. If both tables can come this way, they must say the same: all that was released is.
-    coin : Coin or None
-        The test of stable leverage, where the tables differ in its chance or in the basis that is seen after *yes*;
-        `spent` has it as the proof counts it.
+    If both tables can come this way, the results must say the same: all that was released is.
     """
 
-    chance: float
-    other: float
-    spent: float
-    laws: tuple[Cells, ...]
+    chance: float  # of these selections, on the first table
+    other: float  # and on the second
+    spent: float  # the sum of squares of the Gaussian steps, and of the coin as the proof counts it
+    laws: tuple[Cells, ...]  # of the steps that are neither Gaussian nor selections
     results: tuple[Released, Released]
-    coin: Coin | None = None
+    coin: Coin | None = None  # the test, where the tables differ in its chance or in the basis seen after *yes*
 
 
 class Transcript:
     """Records and replays private steps.  It is handed to a private function as `rng`, and makes its `Run`.
 
-    Parameters
-    ----------
-    seed : int
-        Of everything that is drawn, the same for both tables.
-    answer : bool, optional
-        What the test of stable leverage is to say; *yes* only where that is likelier than the delta that pays for a
-        wrong one. By default its coin decides.
+    The seed is that of everything that is drawn, the same for both tables. `answer` is what the test of stable
+    leverage is to say, *yes* only where that is likelier than the delta that pays for a wrong one; its coin decides
+    by default.
     """
 
     def __init__(self, seed: int = 0, *, answer: bool | None = None) -> None:
@@ -292,24 +276,16 @@ class Replay(Run):
 _Arguments = tuple[Any, ...]  # of a law, but for the generator
 
 
-def _laplace_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
-    return [laplace_cells(*pair, now[1]) for pair in zip(known[0], now[0], strict=True)]
-
-
 def _wishart_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
     (before, *_), (root, degrees, inverse) = known, now
     first, second = (root, before) if inverse else (before, root)
     return covariance_cells(first @ first.T, second @ second.T, degrees)
 
 
-def _direction_laws(known: _Arguments, now: _Arguments) -> list[Cells]:
-    return [direction_cells(known[0], now[0], now[1])]
-
-
 _LAWS: dict[object, Callable[[_Arguments, _Arguments], list[Cells]]] = {
-    add_laplace: _laplace_laws,
+    add_laplace: lambda known, now: [laplace_cells(*pair, now[1]) for pair in zip(known[0], now[0], strict=True)],
     wishart_root: _wishart_laws,
-    drawn_direction: _direction_laws,
+    drawn_direction: lambda known, now: [direction_cells(known[0], now[0], now[1])],
 }
 
 

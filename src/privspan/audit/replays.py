@@ -16,7 +16,18 @@ from scipy.sparse import csr_array
 from privspan import baselines
 from privspan._lib.arrays import Reals
 from privspan.approximate import approximate_subspace
-from privspan.audit.cases import FIRST_AXIS, ON_TEST, PLANE, by_histogram, classified, of_persons, regressed, scaled
+from privspan.audit.cases import (
+    FIRST_AXIS,
+    ON_TEST,
+    PLANE,
+    VARIANTS,
+    by_histogram,
+    chosen,
+    classified,
+    of_persons,
+    regressed,
+    scaled,
+)
 from privspan.audit.registry import EPSILON, Case, add, register
 from privspan.audit.releases import Released
 from privspan.audit.replay import Transcript
@@ -46,17 +57,13 @@ from privspan.audit.tables import (
     turned_pair,
     vote_pair,
 )
-from privspan.blocks.rank import choose_dimension
 from privspan.boosted import boosted_subspace
 from privspan.exact.exact import exact_subspace
 from privspan.pca import private_pca
-from privspan.privacy import Budget, Release
-from privspan.privacy.mu_ledger import MuLedger
-from privspan.privacy.randomness import RandomLike, open_streams
-from privspan.privacy.run import open_run
+from privspan.privacy import Release
+from privspan.privacy.randomness import open_streams
 from privspan.private import private_subspace
-from privspan.rows import partition_rows
-from privspan.rows.door import open_table
+from privspan.rows import PartitionedTable, partition_rows
 from privspan.stable.records import stable_subspace
 from privspan.standard.column_scales import private_scales
 from privspan.sums.adaptive import adaptive_subspace
@@ -105,27 +112,14 @@ _replay("noisy_range_finder (few columns)", _sketched, {"sketched to opposites":
 # ---- Exact: integers and laws ------------------------------------------------------------------------------------
 
 _THRESHOLD = {"threshold": line_pairs()["threshold"]}
-_VARIANTS: dict[str, dict[str, Any]] = {
-    "majority": {"method": "gap-max"},
-    "gap": {"method": "gap-max", "rule": "gap"},
-    "votes": {"method": "votes", "block_size": 1},
-    "truncated Laplace": {"method": "gap-max", "release": "truncated-laplace"},
-}
-for _variant, _options in _VARIANTS.items():
+for _variant, _options in VARIANTS.items():
     _replay(f"exact_subspace ({_variant})", exact_subspace, _THRESHOLD, 1, delta=0.2, **_options)
 _RAMP = {"middle of the ramp": affine_line_pairs()["middle of the ramp"]}
 _replay("exact_subspace (affine)", exact_subspace, _RAMP, 1, delta=0.2, affine=True)
 
-
-def _chosen(table: Reals, rng: RandomLike) -> int:
-    return choose_dimension(
-        open_table(table), 2, epsilon=EPSILON, run=open_run(MuLedger(Budget(EPSILON, 1e-9)), rng), block_size=3
-    )
-
-
 _FLAT = np.tile([[1.0, 0.0, 0.0]], (12, 1))
 _BALLOT = {"one ballot of four": rank_pairs("one ballot of four", _FLAT)["one ballot of four"]}
-register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, _chosen, kind="replayed"))
+register(Case("choose_dimension", EPSILON, 1e-9, _BALLOT, chosen, kind="replayed"))
 
 # ---- Close to a subspace ---------------------------------------------------------------------------------------
 
@@ -183,14 +177,8 @@ for _where, _split in (("tail", _ON_TAIL), ("test", _ON_TEST)):
         **_BOOST, **_split, **_SIDES_TEST.options,
     )  # fmt: skip
 
-_replay(
-    "approximate_subspace (histogram)",
-    by_histogram,
-    {"lead of a vote": vote_pair(4, 10)},
-    1,
-    delta=_LARGE,
-    gamma=1e-4,
-)
+_LEAD = {"lead of a vote": vote_pair(4, 10)}
+_replay("approximate_subspace (histogram)", by_histogram, _LEAD, 1, delta=_LARGE, gamma=1e-4)
 _replay(
     "approximate_subspace (histogram, side chosen)", by_histogram, {"partner or runner-up": side_pair()}, 1,
     epsilon=4.0, delta=1e-4, shuffle=False,
@@ -241,22 +229,14 @@ _FAR_CELLS = {"far row, opposite row": last_replaced(np.zeros((200, 2)), (1e6, 1
 _replay("PrivateStandardScaler", scaled, _FAR_CELLS, epsilon=8.0)
 
 
-def _sparse(algorithm: Callable[..., Released]) -> Callable[..., Released]:
-    """Run an algorithm on the same rows, stored as a sparse table."""
-
-    def run(table: Reals, *arguments: object, **options: object) -> Released:
-        return algorithm(csr_array(table), *arguments, **options)
-
-    return run
+def _held(made: Callable[[Reals], object], algorithm: Callable[..., Released]) -> Callable[..., Released]:
+    """Run an algorithm on the same rows, held in another way."""
+    return lambda table, *arguments, **options: algorithm(made(table), *arguments, **options)
 
 
-def _paired(algorithm: Callable[..., Released]) -> Callable[..., Released]:
-    """Run an algorithm on a table whose last two rows are a partition, and so a pair in every public order."""
-
-    def run(table: Reals, *arguments: object, **options: object) -> Released:
-        return algorithm(partition_rows(table, (len(table) - 2, 2)), *arguments, **options)
-
-    return run
+def _paired(table: Reals) -> PartitionedTable:
+    """Make the last two rows a partition, and so a pair in every public order."""
+    return partition_rows(table, (len(table) - 2, 2))
 
 
 _replay("private_scales", private_scales, _FAR_CELLS, epsilon=8.0)
@@ -272,17 +252,12 @@ _replay("private_pca (centre searched for)", private_pca, _ACROSS_LONG, 1)
 # Every other row is a tie: whatever the pairs are, the last one is larger in both columns, or in one of them.
 _SIGNS_TURNED = {"larger, larger and smaller": last_replaced(np.zeros((400, 2), dtype=int), (1, 1), (1, -1))}
 _replay("private_pca (ranks)", private_pca, _SIGNS_TURNED, 1, scale=True)
-_replay("private_pca (ranks, partitions)", _paired(private_pca), _SIGNS_TURNED, 1, scale=True)
-_replay("private_pca (ranks, sparse)", _sparse(private_pca), _SIGNS_TURNED, 1, scale=True)
+_replay("private_pca (ranks, partitions)", _held(_paired, private_pca), _SIGNS_TURNED, 1, scale=True)
+_replay("private_pca (ranks, sparse)", _held(csr_array, private_pca), _SIGNS_TURNED, 1, scale=True)
 _ONE_GAP = {"gap in either column": last_replaced(np.zeros((1_200, 2)), (1.0, np.nan), (np.nan, 1.0))}
 _replay("private_pca (ranks, gaps)", private_pca, _ONE_GAP, 1, scale=True)
 
-
-def _of_whole_numbers(table: Reals, k: int, **options: Any) -> Release:
-    """Learn from whole numbers, which have no gaps to count."""
-    return private_pca(table.astype(np.int64), k, **options)
-
-
+_of_whole_numbers = _held(lambda table: table.astype(np.int64), private_pca)  # which have no gaps to count
 for _course, _rows in (("ranks", 1_640), ("deviations", 2_100)):
     _name = "private_pca (ranks, units too)" if _course == "ranks" else "private_pca (deviations)"
     _halves = {"far in either half": halves_pair(_rows, 20, apart=_course == "deviations")}  # ranks would see signs

@@ -14,19 +14,17 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing import get_context
 from typing import Literal
 
 import numpy as np
 
 from privspan._lib import checks
-from privspan._lib.arrays import Reals
 from privspan._lib.errors import ParameterError
 from privspan.audit import cases, replays  # noqa: F401  # they fill the registry
 from privspan.audit.domains import DELTA, DOMAINS, EPSILON
 from privspan.audit.registry import Case, registered
-from privspan.audit.releases import Released, released_numbers
+from privspan.audit.releases import released_numbers
 from privspan.audit.replay import Path, ReplayError, Transcript, is_gaussian, replayed_epsilon
 from privspan.audit.results import AuditResult, Kind, Measure
 from privspan.audit.sampled import scalar_audit
@@ -146,15 +144,7 @@ def _results(chosen: Sequence[Task], runs: int, seed: int | None, workers: int) 
 
 
 def run_task(task: Task, runs: int = DEFAULT_RUNS, seed: int | None = None) -> AuditResult:
-    """Run one audit.
-
-    Parameters
-    ----------
-    task : Task
-        From `tasks`.
-    runs, seed
-        As for `run_audit`.
-    """
+    """Run one audit of `tasks`, with the `runs` and the `seed` of `run_audit`."""
     start = time.process_time()
     run = {"exact": _run_exact, "sampler": _run_sampler, "sampled": _run_sampled, "replayed": _run_replay}[task.kind]
     with warnings.catch_warnings():
@@ -198,10 +188,6 @@ def _run_sampled(task: Task, runs: int, seed: int | None) -> _Seen:
     return epsilon, delta, measure, claimed, found, audit.refuted, audit.runs, str(audit.event), FALSE_ALARM
 
 
-def _on_a_copy(case: Case, table: Reals, rng: RandomLike) -> Released:
-    return case.run(table.copy(), rng)
-
-
 def _check_results(paths: Sequence[Path]) -> None:
     """Refuse results that differ on the two tables though everything that was released is the same."""
     for path in paths:
@@ -232,7 +218,8 @@ def _replayed(case: Case, pair: str, number: int) -> tuple[Measure, float, float
     mu = mu_from_budget(case.epsilon, case.delta)
     try:
         # The test of stable leverage is to say yes, after which more is spent than after no.
-        paths = Transcript(number, answer=True).paths(partial(_on_a_copy, case), *case.pairs[pair])
+        transcript = Transcript(number, answer=True)
+        paths = transcript.paths(lambda table, rng: case.run(table.copy(), rng), *case.pairs[pair])
         _check_results(paths)
     except ReplayError:  # an unreleased value decides: there is no telling how much that gives away
         return "mu", math.inf, mu

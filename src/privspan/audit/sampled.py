@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, Protocol
@@ -105,9 +105,8 @@ def sampled_audit(
     for chosen, measured in ((choose, measure), (choose[::-1], measure[::-1])):
         event = _best_event(*chosen, delta=delta, runs=half)
         counts = [sum(sample[outcome] for outcome in event) for sample in measured]
-        error = (1 - confidence) / _LIMITS
-        bound = float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
-        least_mu = max(least_mu, float(_mu_bounds(*counts, runs=runs - half, error=error)))
+        bound, mu = _certified(counts, runs - half, delta, (1 - confidence) / _LIMITS)
+        least_mu = max(least_mu, mu)
         if bound > best:
             best, best_event = bound, event
     return SampledAudit(best, best > epsilon, best_event, runs, confidence, least_mu)
@@ -166,15 +165,19 @@ def scalar_audit(
     for likely, rare in (samples, samples[::-1]):
         column, sign, cut = _best_threshold(likely[:half], rare[:half], bounds, error)
         counts = [int(np.count_nonzero(sign * side[half:, column] >= cut)) for side in (likely, rare)]
-        bound = float(bounds(*counts, runs=runs - half, error=error))
-        least_epsilon = max(
-            least_epsilon, float(_epsilon_bounds(*counts, runs=runs - half, delta=delta, error=error))
-        )
-        least_mu = max(least_mu, float(_mu_bounds(*counts, runs=runs - half, error=error)))
+        epsilon_bound, mu_bound = _certified(counts, runs - half, delta, error)
+        bound = mu_bound if measure == "mu" else epsilon_bound
+        least_epsilon, least_mu = max(least_epsilon, epsilon_bound), max(least_mu, mu_bound)
         if bound > best:
             best, best_event = bound, f"{names[column]} {'>=' if sign > 0 else '<='} {sign * cut:.4g}"
     refuted = best > (mu_from_budget(epsilon, delta) if measure == "mu" else epsilon)
     return SampledAudit(least_epsilon, refuted, best_event, runs, confidence, least_mu)
+
+
+def _certified(counts: Sequence[int], runs: int, delta: float, error: float) -> tuple[float, float]:
+    """Return what an event shows of epsilon, at delta, and of mu."""
+    epsilon = _epsilon_bounds(*counts, runs=runs, delta=delta, error=error)
+    return float(epsilon), float(_mu_bounds(*counts, runs=runs, error=error))
 
 
 def _check_claim(epsilon: float, delta: float, runs: int, confidence: float) -> None:

@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from privspan.audit.laws import flipped_law
 from privspan.baselines._bingham import Bingham
 from privspan.baselines._common import bartlett_factor, haar_rotation
 from privspan.baselines.eigen_sampling import eigen_sampling
 from privspan.blocks.histogram import _PRIME, _uniform_below_prime
-from privspan.exact.search import _permutation
 from privspan.privacy import Budget
 from privspan.privacy.coin import GaussianCoin, goes_on, random_rotation
 from privspan.privacy.mu_ledger import MuLedger
 from privspan.privacy.noise import add_gaussian, rounded_normal
-from privspan.privacy.randomness import RandomLike, Streams, float_generator
+from privspan.privacy.randomness import RandomLike, Streams, float_generator, secret_order
 from privspan.privacy.run import Run
 from privspan.privacy.selection import TruncatedLaplace, _coin_exp, permute_and_flip, release_probability, releases
 from privspan.rows.unit import Rows
@@ -133,7 +133,7 @@ def _bernoulli(draws: int, streams: Streams) -> float:
 
 def _order(draws: int, streams: Streams) -> float:
     orders = list(itertools.permutations(range(4)))
-    drawn = [tuple(_permutation(4, streams.charged).tolist()) for _ in range(draws)]
+    drawn = [tuple(secret_order(4, streams.charged).tolist()) for _ in range(draws)]
     return chi_square(drawn, dict.fromkeys(orders, 1 / len(orders)))
 
 
@@ -162,30 +162,10 @@ def _coin(x: float, draws: int, streams: Streams) -> float:
     return chi_square([_coin_exp(Fraction(x), streams.noise) for _ in range(draws)], _coins(math.exp(-x)))
 
 
-def permute_and_flip_law(scores: Sequence[int], epsilon: float) -> dict[int, float]:
-    """Probability of each index under permute-and-flip, by walking through every order.
-
-    Examples
-    --------
-    >>> law = permute_and_flip_law([1, 0], 2.0)
-    >>> round(law[1], 6) == round(0.5 * 2.718281828 ** -1, 6)
-    True
-    """
-    law = dict.fromkeys(range(len(scores)), 0.0)
-    orders = list(itertools.permutations(range(len(scores))))
-    for order in orders:
-        reached = 1.0 / len(orders)
-        for candidate in order:
-            chance = math.exp(-0.5 * epsilon * (max(scores) - scores[candidate]))
-            law[candidate] += reached * chance
-            reached *= 1.0 - chance
-    return law
-
-
 def _permute_and_flip(draws: int, streams: Streams) -> float:
     scores = [5, 3, 4, 0]
     drawn = [permute_and_flip(scores, 1.0, streams.noise) for _ in range(draws)]
-    return chi_square(drawn, permute_and_flip_law(scores, 1.0))
+    return chi_square(drawn, dict(enumerate(flipped_law(scores, 1.0).tolist())))
 
 
 def _goes_on(draws: int, streams: Streams) -> float:

@@ -293,9 +293,8 @@ class Levels:
     def options(self) -> dict[str, Any]:
         """Expert settings whose bars the table just clears."""
         off = self.ridge + (self.ramp + 1) * self.sides[0] ** 2
-        spread = (
-            1.001 * off / (self.empty - self.margin) + 1.5e-4 * self.margin * self.ridge
-        )  # what rounding may cost
+        rounding = 1.5e-4 * self.margin * self.ridge
+        spread = 1.001 * off / (self.empty - self.margin) + rounding
         high = self.n - (self.ramp + 1 if self.ramp else 0)  # items of the highest levels
         bars = {"signal": high - self.margin - 0.1, "spread": spread, "ridge": self.ridge}
         levels = {"full_level": self.full, "ramp": self.full - self.empty, "movers": self.ramp + self.margin}

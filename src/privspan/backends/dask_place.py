@@ -33,12 +33,8 @@ _FAN_IN = 8  # totals that are added at a time
 class DaskPlace(Place):
     """Runs functions next to the partitions of a Dask collection; a part is a ``dask.delayed.Delayed``.
 
-    Parameters
-    ----------
-    collection
-        Kept alive as long as its partitions are of use: a collection that is let go takes what it persisted with it.
-    limits : Limits, optional
-        Of each worker.
+    The collection is kept alive as long as its partitions are of use: one that is let go takes what it persisted with
+    it.  The limits are those of each worker.
     """
 
     def __init__(self, collection: object = None, limits: Limits = LIMITS) -> None:

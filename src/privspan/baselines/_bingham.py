@@ -103,8 +103,5 @@ def envelope_variances(deficits: Array) -> Array:
     low, high = 0.5, float(len(deficits)) + 1.0
     for _ in range(100):
         middle = 0.5 * (low + high)
-        if np.sum(1.0 / (middle + 2.0 * deficits)) > 1.0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if np.sum(1.0 / (middle + 2.0 * deficits)) > 1.0 else (low, middle)
     return np.asarray(1.0 / (high + 2.0 * deficits))

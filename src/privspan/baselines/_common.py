@@ -10,12 +10,11 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,16 +99,6 @@ class Table:
     k: int
     budget: Budget
     run: Run
-    _door: ExitStack
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the door."""
-        self._door.__exit__(kind, error, trace)
 
     @cached_property
     def rows(self) -> AnyRows:
@@ -134,6 +123,7 @@ class Table:
         return Release(subspace, cost, f"baseline/{method}", parameters, self.run.private, extras or {})
 
 
+@contextmanager
 def open_table(
     X: object,
     k: int,
@@ -144,14 +134,13 @@ def open_table(
     widest: int | None = WIDEST_MATRIX,
     proper: bool = False,
     dense: bool = False,
-) -> Table:
+) -> Iterator[Table]:
     """Open the door of a baseline: check the parameters, which are all public, open the table and begin.
 
     `widest` is the largest d that is accepted; with `proper` k must be below d, for mechanisms that need the
     eigenvalue after the k-th; `dense` is for blocks: no sparse tables, and the rows of partitions are brought here.
     """
-    with ExitStack() as door:
-        call = door.enter_context(Call("baseline", epsilon, delta, rng))
+    with Call("baseline", epsilon, delta, rng) as call:
         source = call.open(X, accept_sparse=not dense).one_each()
         source = source.here() if dense else source
         n, d = source.shape
@@ -162,7 +151,7 @@ def open_table(
         if proper and k == d:
             template = "{k} must be below the number of columns, {d}, for this baseline; got {got!r}."
             raise ParameterError(template, d=d, got=k)
-        return Table(source, n, d, int(k), call.budget, call.begin(), door.pop_all())
+        yield Table(source, n, d, int(k), call.budget, call.begin())
 
 
 @dataclass(frozen=True)

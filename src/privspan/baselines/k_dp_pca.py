@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def k_dp_pca(
             raise ParameterError(template, n=n, got=steps)
         mu = table.budget.mu
         shares = (mu,) * k if single_pass else share_mu(mu, *[1.0] * k)
-        batches = _own_batches(table, k * steps) if single_pass else _same_batch(table)
+        batches = _own_batches(table, k * steps) if single_pass else repeat(table.rows)
         basis: Array = np.zeros((d, 0))
         for share in shares:
             mus = (share,) * steps if single_pass else share_mu(share, *[1.0] * steps)
@@ -108,12 +109,6 @@ def default_steps(k: int, single_pass: bool) -> int:
     if single_pass:
         return RIVALS.oja_steps_of_a_pass
     return RIVALS.oja_steps_alone if k == 1 else RIVALS.oja_steps
-
-
-def _same_batch(table: Table) -> Iterator[AnyRows]:
-    """Yield all rows, again and again."""
-    while True:
-        yield table.rows
 
 
 def _own_batches(table: Table, count: int) -> Iterator[AnyRows]:

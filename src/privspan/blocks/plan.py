@@ -131,13 +131,11 @@ def plan_histogram(
     m = _best_block_size(n, k, lead, fewest, shortest) if block_size is None else block_size
     t = n // m
     if t < fewest:
-        raise ParameterError(
+        template = (
             '{X} must have at least {least} rows for aggregate="histogram" with blocks of {m} rows at this '
-            "epsilon and delta; got {n}.",
-            least=fewest * m,
-            m=m,
-            n=n,
+            "epsilon and delta; got {n}."
         )
+        raise ParameterError(template, least=fewest * m, m=m, n=n)
     q = 4 * k if references is None else references
     checks.integer_at_least(k + 1, references=q)
     constant = cell_constant(lead / t)
@@ -145,15 +143,11 @@ def plan_histogram(
     plan = HistogramPlan(m, t, q, constant, scale_epsilon, vote_epsilon, side)
     if gamma is not None and side is not None and plan.error(d, k, side) > BLOCKS.largest_error:
         largest = gamma * BLOCKS.largest_error / plan.error(d, k, side)  # the side is in proportion to gamma
-        raise ParameterError(
+        template = (
             '{gamma} must be at most {largest:.1e} for aggregate="histogram" to be of use for {k} of {d} '
-            "dimensions from {n} rows; got {got!r}.",
-            largest=largest,
-            k=k,
-            d=d,
-            n=n,
-            got=gamma,
+            "dimensions from {n} rows; got {got!r}."
         )
+        raise ParameterError(template, largest=largest, k=k, d=d, n=n, got=gamma)
     return plan
 
 

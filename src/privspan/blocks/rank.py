@@ -23,13 +23,7 @@ from privspan.rows.table import Table
 
 
 def choose_dimension(
-    X: Table,
-    max_components: int,
-    *,
-    epsilon: float,
-    run: Run,
-    block_size: int | None = None,
-    order: Order = None,
+    X: Table, max_components: int, *, epsilon: float, run: Run, block_size: int | None = None, order: Order = None
 ) -> int:
     """Choose k in 1..max_components by a private vote of blocks.
 
@@ -55,13 +49,11 @@ def check_choice(X: Table, max_components: int, block_size: int | None = None) -
     checks.integer_at_least(1, max_components=max_components)
     m = planner_blocks.rank_block_size(max_components) if block_size is None else block_size
     if max_components >= min(m, d):
-        raise ParameterError(
+        template = (
             "{max_components} must be below the number of columns and of rows in a block (here {d} and {m}); got "
-            "{got!r}.",
-            d=d,
-            m=m,
-            got=max_components,
+            "{got!r}."
         )
+        raise ParameterError(template, d=d, m=m, got=max_components)
     if X.blocks(m) < 1:
         where = "" if X.local else "a partition of "
         template = "{X} must have {where}at least {m} rows to choose among {max_components} dimensions; got {got}."

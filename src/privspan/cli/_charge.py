@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from privspan.cli import _console
 from privspan.cli._options import check_target
@@ -20,41 +20,37 @@ if TYPE_CHECKING:
     from privspan.ledger import Spending
 
 
-class Spends(Protocol):
-    """What is charged: its cost, as it was typed, and what it is called in the ledger."""
-
-    @property
-    def epsilon(self) -> Decimal:
-        """What it costs at most."""
-
-    @property
-    def delta(self) -> Decimal:
-        """The same for delta."""
-
-    def describe(self) -> str:
-        """Say what is run."""
-
-
 @dataclass
 class Charge:
-    """Where the spend is written down, and whether it has begun."""
+    """Where a spend is written down, and whether it has begun.
 
+    A function of the library takes it as its ledger.  It charges the decimals that were typed, not the floats that a
+    function spends.
+    """
+
+    epsilon: Decimal
+    delta: Decimal
+    what: str  # is run
     ledger: Path | None
     dataset: str
     options: dict[str, Any]  # limits, and where it is charged
     person: str | None  # the column of persons, if the promise is for them
     begun: bool = False
 
-    def check(self, task: Spends) -> None:
+    def page(self) -> Charge:
+        """Return itself."""
+        return self
+
+    def check(self, *_: object, **__: object) -> None:
         """Refuse early, before a large file is read, what the ledger would refuse."""
         from privspan.ledger import Ledger
 
         if self.ledger is not None:
             options = {**self.options, "person": self.person, "maybe_gaussian": True}
-            Ledger(self.ledger).check(self.dataset, task.epsilon, task.delta, **options)
+            Ledger(self.ledger).check(self.dataset, self.epsilon, self.delta, **options)
 
     @contextmanager
-    def spending(self, task: Spends, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
+    def spending(self, *_: object, mu: float | None, aside: float, **__: object) -> Iterator[Spending]:
         """Write the spend down, run the block, and write down how it ended.
 
         What is known to be Gaussian has its mu, and the delta that it sets aside.
@@ -69,15 +65,15 @@ class Charge:
         if not book.path.exists():
             _console.note(f"Beginning a new ledger, {self.ledger}.")
         try:
-            mu, aside = in_mu or (None, 0.0)
-            options = {**self.options, "what": task.describe(), "person": self.person, "mu": mu, "aside": aside}
-            identity = book.begin(self.dataset, task.epsilon, task.delta, **options)
+            options = {**self.options, "what": self.what, "person": self.person, "mu": mu, "aside": aside}
+            identity = book.begin(self.dataset, self.epsilon, self.delta, **options)
         except Exception:
             self.begun = False
             raise
         spending = Spending("interrupted")
         try:
             yield spending
+            spending.outcome = "finished" if spending.outcome == "interrupted" else spending.outcome
         finally:
             try:
                 book.end(self.dataset, identity, spending.outcome)
@@ -100,35 +96,9 @@ class Charge:
         return f"The private step had begun, so its budget counts as spent{known}."
 
 
-@dataclass(frozen=True)
-class TypedPage:
-    """What a function of the library takes as its ledger: it charges the decimals that were typed."""
-
-    charge: Charge
-    task: Spends
-
-    def page(self) -> TypedPage:
-        """Return itself."""
-        return self
-
-    def check(self, epsilon: float, delta: float, **_: object) -> None:
-        """Refuse what the ledger would refuse."""
-        self.charge.check(self.task)
-
-    def spending(
-        self, epsilon: float, delta: float, *, mu: float | None, aside: float, **_: object
-    ) -> AbstractContextManager[Spending]:
-        """Write the spend down, run the block, and write down how it ended."""
-        return self._spending(None if mu is None else (mu, aside))
-
-    @contextmanager
-    def _spending(self, in_mu: tuple[float, float] | None) -> Iterator[Spending]:
-        with self.charge.spending(self.task, in_mu) as spending:
-            yield spending
-            spending.outcome = "finished" if spending.outcome == "interrupted" else spending.outcome
-
-
-def charge_for(place: Place, account: Account, reading: Reading) -> Charge:
+def charge_for(
+    epsilon: Decimal, delta: Decimal, what: str, *, place: Place, account: Account, reading: Reading
+) -> Charge:
     """Return where a fit of this table is charged, after checks of the options."""
     ledger, dataset = account.ledger, account.dataset
     options = {name: value for name, value in vars(account).items() if name not in ("ledger", "dataset")}
@@ -138,7 +108,8 @@ def charge_for(place: Place, account: Account, reading: Reading) -> Charge:
         check_target(ledger, "--ledger", (".json",), spare={"the table": place.path}, overwrite=True)
         if place.is_stdin and dataset is None:
             raise Complaint("standard input has no name for the ledger: add --dataset people.")
-    return Charge(ledger, dataset or place.dataset or "", options, _person_of(reading) if ledger else None)
+    person = _person_of(reading) if ledger else None
+    return Charge(epsilon, delta, what, ledger, dataset or place.dataset or "", options, person)
 
 
 def _person_of(reading: Reading) -> str | None:

@@ -71,10 +71,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def print_table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    styles: Mapping[int, str] = MappingProxyType({}),
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Mapping[int, str] = MappingProxyType({})
 ) -> None:
     """Write a table between empty lines.
 

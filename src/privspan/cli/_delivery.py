@@ -7,7 +7,7 @@ to put it: the file, a folder for temporary files, standard output.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,8 @@ class Delivery:
             if self.json:
                 from privspan._lib.frozen import plain
 
-                record = plain(asdict(self.record))
-                _console.print_json({"output": None, "release": release.to_dict(), "record": record})
+                told = {"output": None, "release": release.to_dict(), "record": plain(self.record)}
+                _console.print_json(told)
             need = None if plan is None else plan.needed_n(_GOOD_ENOUGH)
             rows = "`privspan plan` says how many rows would help."
             _console.fail(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +79,8 @@ def _quality(release: Release) -> list[tuple[str, str]]:
     if quality is not None and subject.k == subject.d:
         facts.append(("captured", "all of the variance: there are as many components as columns"))
     elif quality is not None:
-        best = f"of the variance that the best {subject.k} would"
-        best += f", {subject.rows_meant}" if subject.rows_meant else ""
-        best += f". {subject.whole_rows}" if subject.whole_rows else ""
-        facts.append(("captured", f"about {quality[0]} ({quality[1]}) {best}".replace("\u00a0", " ")))
+        whole = f". {subject.whole_rows}" if subject.whole_rows else ""
+        facts.append(("captured", f"{subject.captured_of(str(subject.k))}{whole}".replace("\u00a0", " ")))
     if subject.stands_out is not None and subject.k is not None:
         facts.append(
             ("stand out", f"{subject.stands_out} of {subject.k}. {which_stand_out(subject.stands_out, subject.k)}")
@@ -209,8 +206,8 @@ def as_json(saved: SavedRelease, loadings: int, turned: Rotated | None = None) -
         "rotated": None if turned is None else turned.to_dict(),
         "relations": None if subspace.exact is None else relations_of(subspace),
         "release": None if saved.release is None else saved.release.to_dict(),
-        "plan": None if saved.plan is None else plain(asdict(saved.plan)),
-        "record": None if saved.record is None else plain(asdict(saved.record)),
+        "plan": plain(saved.plan),
+        "record": plain(saved.record),
     }
 
 

@@ -19,8 +19,7 @@ _WHAT, _PUBLIC, _EXACT, _LEDGER = "What to learn", "What is public of the column
 Columns = Annotated[str | None, option("--columns", "Columns to use; by default all numbers.", "A,B,C", panel=_WHAT)]
 Center = Annotated[bool, option("--center/--no-center", "Subtract a private mean.", panel=_WHAT)]
 Scale = Annotated[
-    bool,
-    option("--scale", "Standardise columns: all get the same weight, whatever their units.", panel=_WHAT),
+    bool, option("--scale", "Standardise columns: all get the same weight, whatever their units.", panel=_WHAT)
 ]
 ScaleBy = Annotated[
     str | None,
@@ -80,8 +79,7 @@ class Reading(TextForm):
         whole("--width", "64", "Parquet, Arrow: numbers in each list of a column of lists.", panel=_READING),
     ] = None
     person: Annotated[
-        str | None,
-        _reading("--person", "Column with the person ids, if people have several rows.", "COLUMN"),
+        str | None, _reading("--person", "Column with the person ids, if people have several rows.", "COLUMN")
     ] = None
     schema: Annotated[
         Path | None,
@@ -165,9 +163,14 @@ class Learning:
     ] = None
     affine: Annotated[bool, option("--affine", "Relations may have constants.", panel=_EXACT)] = False
     seed: Annotated[
-        int | None,
-        whole("--seed", "0", "For tests only: makes the run repeatable and NOT private.", least=0),
+        int | None, whole("--seed", "0", "For tests only: makes the run repeatable and NOT private.", least=0)
     ] = None
+
+    def describe(self) -> str:
+        """Say what is run, for the ledger."""
+        by = "" if self.method == "auto" else f", {self.method}"
+        seeded = "" if self.seed is None else ", seeded and so not private"
+        return f"{'exact relations' if self.exact else 'private PCA'}, k = {self.k}{by}{seeded}"
 
 
 @dataclass(frozen=True)

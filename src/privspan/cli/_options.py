@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from privspan._lib.typed import decimal_of
+from privspan._lib.whole_file import try_out
 from privspan.cli.exits import Complaint
 
 STDIN = Path("-")
@@ -144,8 +146,6 @@ def budget_float(amount: Decimal) -> float:
 
 def split_names(text: str) -> list[str]:
     """Return the names of a list with commas; one that holds a comma itself is written in double quotes."""
-    import csv
-
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
 
 
@@ -177,8 +177,6 @@ def check_target(
     `flag` is the option that names it.  None of the files to `spare`, which the command reads or writes besides and
     which are listed by what they are, may be this one, by whatever name or link.
     """
-    from privspan._lib.whole_file import try_out
-
     if path is None:
         return
     if path.suffix.lower() not in suffixes:

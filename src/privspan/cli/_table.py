@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 from privspan.cli._options import listed, nearest
 from privspan.cli.exits import Complaint, ExitCode
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from privspan.cli._progress import Activity
     from privspan.rows import RowSource
     from privspan.rows.table import Table
+    from privspan.subspace import Subspace
 
 
 @contextmanager
 def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, shown: Activity) -> Iterator[RowSource]:
     """Open a table of numbers, and show how much of it arrives; `columns` are those to use, by default all."""
-    from privspan._lib.watch import watching_rows
     from privspan.rows import UnreadableFileError, open_rows
 
     with given_table(place) as given:
@@ -108,16 +109,18 @@ def _explain_unknown(file: Path, columns: Sequence[str] | None, reading: Reading
         raise Complaint(f"{file.name!r} has no column {unknown[0]!r}; {near}")
 
 
-def columns_for(names: list[str], reading: Reading) -> list[str]:
-    """Return the columns of the file that columns of numbers are made of: a category has several of them."""
+def columns_of(subspace: Subspace, place: Place, reading: Reading) -> list[str] | None:
+    """Return the columns of a table that a subspace is about, all of a category as one; None without names."""
     from privspan.rows import read_schema
     from privspan.rows.levels import indicator_names
 
+    if subspace.names is None or place.suffix in (".npy", ".npz"):
+        return None
     if reading.schema is None:
-        return names
+        return list(subspace.names)
     levels = read_schema(reading.schema).levels
     made_of = {one: name for name, words in levels.items() for one in indicator_names(name, words)}
-    return list(dict.fromkeys(made_of.get(name, name) for name in names))
+    return list(dict.fromkeys(made_of.get(name, name) for name in subspace.names))
 
 
 def tell_left_out(source: RowSource, place: Place, asked: bool, declared: bool) -> None:

@@ -39,12 +39,6 @@ class Task(Learning):
         """Whether the dimension is a number, rather than found out privately."""
         return isinstance(self.k, int)
 
-    def describe(self) -> str:
-        """Say what is run, for the ledger."""
-        by = "" if self.method == "auto" else f", {self.method}"
-        seeded = "" if self.seed is None else ", seeded and so not private"
-        return f"{'exact relations' if self.exact else 'private PCA'}, k = {self.k}{by}{seeded}"
-
     def check_options(self) -> None:
         """Refuse options that do not go together."""
         known = EXACT_METHODS if self.exact else PCA_METHODS

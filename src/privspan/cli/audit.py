@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.cli._options import Json, Overwrite, check_target, option, output_to, whole
 from privspan.cli._progress import activity
@@ -96,8 +97,6 @@ def _make_ready(target: Path, overwrite: bool) -> None:
 
 
 def _store(text: str, target: Path, overwrite: bool) -> None:
-    from privspan._lib.whole_file import whole_file
-
     try:
         with whole_file(target, overwrite=overwrite) as handle:
             handle.write(f"{text}\n".encode())

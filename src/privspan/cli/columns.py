@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.cli._groups import TextForm
 from privspan.cli._options import Overwrite, check_target, grouped, output_to
@@ -42,8 +43,6 @@ def columns(
     if output is None:
         sys.stdout.write(text)
     else:
-        from privspan._lib.whole_file import whole_file
-
         with whole_file(output, overwrite=overwrite) as handle:
             handle.write(text.encode())
         _console.note(f"Wrote {output}. Look at it, and say with --schema {output} that it holds.")

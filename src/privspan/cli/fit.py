@@ -11,6 +11,7 @@ import typer
 
 from privspan._lib.errors import Note
 from privspan._lib.record import Record
+from privspan._lib.watch import watching_rows
 from privspan.cli import _console
 from privspan.cli._charge import Charge, charge_for
 from privspan.cli._delivery import Delivery
@@ -59,7 +60,8 @@ def fit(
     inputs = {"the table": place.path, "the ledger": account.ledger}
     check_target(output, "-o", (".npz",), spare=inputs, overwrite=overwrite)
     check_target(report, "--report", (".html",), spare={**inputs, "the file of -o": output}, overwrite=overwrite)
-    charge = charge_for(place, account, reading)
+    what = learning.describe()
+    charge = charge_for(learning.epsilon, learning.delta, what, place=place, account=account, reading=reading)
     from privspan.cli._task import Task
 
     task = Task(**vars(learning))
@@ -98,20 +100,18 @@ def _learn(
     task: Task, place: Place, columns: list[str] | None, reading: Reading, charge: Charge, delivery: Delivery
 ) -> tuple[Release, Plan | None]:
     """Read, check, charge, run, and write the result before anything else can happen."""
-    from privspan._lib.watch import watching_rows
-
-    charge.check(task)
+    charge.check()
     with activity(f"Reading {place.name}") as shown, delivery.steps.open(place, columns, reading, shown) as source:
         tell_left_out(source, place, asked=columns is not None, declared=reading.schema is not None)
         table = task.people(source)
-        in_mu = task.check(table)
+        mu, aside = task.check(table) or (None, 0.0)
         about = {
             "source": table_in_words(place, table),
             "left_out": tuple((column.name, column.reason) for column in source.left_out),
         }
         delivery.record = replace(delivery.record, **about)  # type: ignore[arg-type]
         shown.now("Learning privately", task.rows_to_see(table), table.shape[0] * table.width)
-        with charge.spending(task, in_mu) as spending, watching_rows(shown.advance):
+        with charge.spending(mu=mu, aside=aside) as spending, watching_rows(shown.advance):
             made = delivery.steps.learn(task, table)
             delivery.interrupts.hold()
             spending.outcome = "abstained" if made[0].abstained else "finished"

@@ -93,11 +93,11 @@ def plan(
         found = predict(n, d, k, **numbers)
         needed = {one.method: one.needed_n(wanted) for one in found.alternatives or (found,)}
         if plot is not None or html is not None:
-            from privspan.cli import _plan_picture
+            from privspan.cli import _pictures
 
             shown.now("Drawing")
             words = [found.reason] if found.scale else _sentences(found, wanted, needed)
-            _plan_picture.save(found, wanted, plot, html, words, overwrite=overwrite)
+            _pictures.save_plan(found, wanted, plot, html, words, overwrite=overwrite)
     if bounds is not None:
         found = replace(found, reason=found.reason.replace(_NEEDS_BOUNDS, _HAS_BOUNDS))
     if json:
@@ -108,7 +108,6 @@ def plan(
 
 
 def _print(found: Plan, wanted: float, needed: dict[str, int | None]) -> None:
-
     ideal = "" if found.scale else "; for ideal data"
     _console.print_lines(f"{found.n:,} rows, {found.d:,} columns, k = {found.k}, {_course(found)}{ideal}")
     need = {method: "—" if rows is None else f"{rows:,}" for method, rows in needed.items()}

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from privspan.privacy.rotated import Rotated
 
 Rotate = Annotated[
-    str | None,
-    option("--rotate", "Rotate the components: varimax, quartimax, promax or oblimin.", "CRITERION"),
+    str | None, option("--rotate", "Rotate the components: varimax, quartimax, promax or oblimin.", "CRITERION")
 ]
 SubspaceFile = Annotated[Path, typer.Argument(metavar="SUBSPACE", help="A file that `privspan fit` wrote.")]
 

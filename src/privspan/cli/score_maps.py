@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from privspan._lib.errors import MissingPackageError, Note
+from privspan._lib.errors import Note
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
-from privspan.cli._charge import Charge, TypedPage, charge_for
+from privspan.cli._charge import Charge, charge_for
 from privspan.cli._groups import Account, Reading
 from privspan.cli._interrupts import Interrupts, interruptible
 from privspan.cli._options import (
@@ -26,7 +26,7 @@ from privspan.cli._options import (
 )
 from privspan.cli._place import Database, Place, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import columns_for, open_table
+from privspan.cli._table import columns_of, open_table
 from privspan.cli.exits import Complaint, ExitCode
 from privspan.cli.read import SubspaceFile, load
 
@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from privspan.sums.score_map import ScoreMap
 
 Components = Annotated[tuple[int, int], option("--components", "Which two components, from 1.", "A B")]
-
-
-@dataclass(frozen=True)
-class MapTask:
-    """What one map costs, and what the ledger says of it."""
-
-    epsilon: Decimal
-    delta: Decimal
-
-    def describe(self) -> str:
-        """Say what is run, for the ledger."""
-        return "map of scores"
 
 
 @grouped
@@ -76,11 +64,11 @@ def score_map(
     inputs = {"the table": place.path, "the subspace": subspace, "the ledger": account.ledger}
     check_target(output, "-o", (".json",), spare=inputs, overwrite=overwrite)
     check_target(plot, "--plot", (".png", ".svg", ".pdf"), spare=inputs, overwrite=overwrite)
-    task, charge = MapTask(epsilon, delta), charge_for(place, account, reading)
+    charge = charge_for(epsilon, delta, "map of scores", place=place, account=account, reading=reading)
     saved, kept = load(subspace), ""
     with interruptible() as interrupts:
         try:
-            made = _made(saved, place, reading, task, charge, (components[0] - 1, components[1] - 1), interrupts)
+            made = _made(saved, place, reading, charge, (components[0] - 1, components[1] - 1), interrupts)
             kept = _save(made, output, overwrite)
             interrupts.let_through()
             if plot is not None:
@@ -101,7 +89,6 @@ def _made(
     saved: SavedRelease,
     place: Place,
     reading: Reading,
-    task: MapTask,
     charge: Charge,
     components: tuple[int, int],
     interrupts: Interrupts,
@@ -109,13 +96,12 @@ def _made(
     """Read, charge and count; what can be refused is refused before the charge."""
     from privspan.sums.score_map import private_score_map
 
-    charge.check(task)
+    charge.check()
     found = saved.subspace
     if max(components) >= found.dimension or min(components) < 0 or components[0] == components[1]:
         raise Complaint(f"--components takes two different numbers from 1 to {found.dimension}, the dimension.")
-    unnamed = found.names is None or place.suffix in (".npy", ".npz")
-    names = None if unnamed else columns_for(list(found.names or ()), reading)
-    epsilon, delta = budget_float(task.epsilon), budget_float(task.delta)
+    names = columns_of(found, place, reading)
+    epsilon, delta = budget_float(charge.epsilon), budget_float(charge.delta)
     with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
         made = private_score_map(
@@ -124,7 +110,7 @@ def _made(
             epsilon=epsilon,
             delta=delta,
             components=components,
-            ledger=TypedPage(charge, task),
+            ledger=charge,
         )
         interrupts.hold()
     return made
@@ -140,13 +126,9 @@ def _plain(made: ScoreMap) -> dict[str, object]:
 
 def _save(made: ScoreMap, output: Path, overwrite: bool) -> str:
     """Write the map, or tell it where no file can be written: it is paid for."""
-    import json
-
-    from privspan._lib.whole_file import whole_file
-
     try:
         with whole_file(output, overwrite=overwrite) as handle:
-            handle.write(json.dumps(_plain(made), indent=1).encode())
+            handle.write(dumps(_plain(made), indent=1).encode())
     except OSError:
         _console.print_json({"output": None, **_plain(made)})
         words = f"could not write {str(output)!r}; the map, which is paid for, is on standard output, as JSON."
@@ -155,18 +137,7 @@ def _save(made: ScoreMap, output: Path, overwrite: bool) -> str:
 
 
 def _draw(made: ScoreMap, plot: Path, overwrite: bool) -> None:
-    from privspan._lib.whole_file import whole_file
-
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError("Drawing needs matplotlib: pip install 'privspan[plot]'.") from None
+    from privspan.cli._pictures import drawn, write
     from privspan.plot import score_map as draw
 
-    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-    draw(made, ax=figure.subplots())
-    target = io.BytesIO()
-    figure.savefig(target, format=plot.suffix.lower().lstrip("."), dpi=150)
-    with whole_file(plot, overwrite=overwrite) as handle:
-        handle.write(target.getvalue())
-    _console.note(f"Wrote {plot}.")
+    write(plot, drawn(lambda ax: draw(made, ax=ax), (6.4, 4.8), plot.suffix), overwrite)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from privspan._lib.errors import MissingPackageError
+from privspan._lib.whole_file import whole_file
 from privspan.cli import _console
 from privspan.cli._groups import Reading
 from privspan.cli._options import STDIN, Json, Overwrite, check_target, grouped, output_to
 from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import columns_for, open_table
+from privspan.cli._table import columns_of, open_table
 from privspan.cli.exits import Complaint
 from privspan.cli.read import SubspaceFile, load
 
@@ -49,8 +50,6 @@ def transform(
 
     privspan transform subspace.npz people.csv -o coordinates.csv
     """
-    from privspan._lib.whole_file import whole_file
-
     to_stdout = output == STDIN
     if to_stdout and json:
         raise Complaint("--json and -o - both write to standard output; leave one out.")
@@ -59,8 +58,7 @@ def transform(
     check_target(None if to_stdout else output, "-o", tuple(_WRITERS), spare=inputs, overwrite=overwrite)
     saved = load(subspace)
     found = saved.subspace
-    unnamed = found.names is None or place.suffix in (".npy", ".npz")
-    names = None if unnamed else columns_for(list(found.names or ()), reading)
+    names = columns_of(found, place, reading)
     with activity("Transforming") as shown, open_table(place, names, reading, shown) as source:
         if source.shape[1] != found.ambient_dimension:
             counts = f"{found.ambient_dimension:,} columns and the table {source.shape[1]:,}"

@@ -122,7 +122,8 @@ def clinic(
     owner = generator.permutation(_owners(patients, visits, generator))
     factors = generator.standard_normal((patients, 3))[owner]  # age, health, means; (visits, 3)
     columns = _columns(factors, owner, generator)
-    complete = np.column_stack([*(columns[name] for name in (*_NUMBERS, "smoker")), *_indicators(columns)])
+    words = [columns[name] == level for name, levels in (("sex", SEXES), ("ward", WARDS)) for level in levels]
+    complete = np.column_stack([*(columns[name] for name in (*_NUMBERS, "smoker")), *words])
     names = (*_NUMBERS, "smoker", *(f"sex={sex}" for sex in SEXES), *(f"ward={ward}" for ward in WARDS))
     for name, values in columns.items():
         cells = np.array(values.tolist(), dtype=object)
@@ -161,7 +162,3 @@ def _columns(
     smoker = (0.9 * health + 0.4 * own[:, 0] > 0.5).astype(np.int64)
     words = {"sex": np.array(SEXES)[np.where(women, 0, 1)], "ward": np.array(WARDS)[ward]}
     return {**numbers, "smoker": smoker, **words}
-
-
-def _indicators(columns: dict[str, NDArray[np.generic]]) -> list[NDArray[np.bool_]]:
-    return [columns[name] == level for name, levels in (("sex", SEXES), ("ward", WARDS)) for level in levels]

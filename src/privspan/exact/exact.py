@@ -33,14 +33,10 @@ from privspan.rows.columns import column_names
 from privspan.subspace import Subspace
 from privspan.subspace.relations import ExactForm
 
-
-def _check_bits(*, max_bits: int) -> None:
-    checks.integer_at_least(64, max_bits=max_bits)
-    if max_bits > 4096:
-        raise ParameterError("{max_bits} must be at most 4096; got {got!r}.", got=max_bits)
-
-
-_OPTIONS: checks.Checks = {"max_work": partial(checks.integer_at_least, 1), "max_bits": _check_bits}
+_OPTIONS: checks.Checks = {
+    "max_work": partial(checks.integer_at_least, 1),
+    "max_bits": lambda max_bits: _whole("max_bits", max_bits, 64, 4096),
+}
 _DEFAULTS = {"max_work": DEFAULT_MAX_WORK, "max_bits": DEFAULT_MAX_BITS}
 
 
@@ -181,10 +177,10 @@ def prepare_exact(
     source = call.open(X, accept_sparse=False).here()
     checks.dimension(k=k, d=source.shape[1], n=source.shape[0])
     if names is None:
-        known = column_names(X) if source.names is None else source.names
-        names = None if known is None else list(known)
-    else:
-        names = _checked_names(names, source.shape[1])
+        names = column_names(X) if source.names is None else source.names
+    elif len(names) != source.shape[1] or not all(isinstance(name, str) for name in names):
+        template = "{names} must hold {d} strings, one per column; got {got} entries."
+        raise ParameterError(template, d=source.shape[1], got=len(names))
     # Python's integers from here on: those of NumPy have 64 bits.
     k, max_bits, max_work = int(k), int(expert["max_bits"]), int(expert["max_work"])
     rank = k + bool(affine)  # dimension of the linear problem: an affine one gets a constant column
@@ -204,7 +200,7 @@ def prepare_exact(
         if search:
             parts.append(Part("search may miss the winner", 0.0, search))
         return Release(
-            subspace=Subspace.from_exact(winner, names=names) if released and winner is not None else None,
+            subspace=Subspace.from_exact(winner, names) if released and winner is not None else None,
             cost=budget.cost(*parts),
             method=f"exact/{plan.method}",
             parameters=_public_parameters(table, k, plan, release, affine, decimals),
@@ -222,12 +218,6 @@ def _whole(name: str, value: int, least: int, most: float = math.inf) -> int:
             "{name} must be at most {most}; got {value!r}.", name=Parameter(name), most=most, value=value
         )
     return int(value)
-
-
-def _checked_names(names: Sequence[str], d: int) -> list[str]:
-    if len(names) != d or not all(isinstance(name, str) for name in names):
-        raise ParameterError("{names} must hold {d} strings, one per column; got {got} entries.", d=d, got=len(names))
-    return list(names)
 
 
 def _winner(

@@ -70,16 +70,12 @@ def plan_exact(
     """
     work = gap_max_work(n, k, rule, delta)
     if method == "gap-max" and work > max_work:
-        raise ParameterError(
+        template = (
             "{max_work} must be at least {work:,} for method='gap-max', rule={rule!r} with n = {n:,} and "
             "dimension {k}; got {got:,}. Raise it, or use method='votes', which needs more records but little "
-            "work.",
-            work=work,
-            rule=rule,
-            n=n,
-            k=k,
-            got=max_work,
+            "work."
         )
+        raise ParameterError(template, work=work, rule=rule, n=n, k=k, got=max_work)
     if method == "gap-max" or (method == "auto" and block_size is None and work <= max_work):
         margin = max(0, n - (k - 1) - (n + 1) // 2) if rule == "majority" else (n - (k - 1)) // 2
         chance = float(release_probability(margin, epsilon, delta, release))

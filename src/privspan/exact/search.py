@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from privspan.exact.arithmetic import ExactSpan, IntegerRows, hashed_rows, random_prime, reduced
 from privspan.exact.hyperplane import densest_hyperplane
 from privspan.exact.plan import search_plan
-from privspan.privacy.randomness import BitSource
+from privspan.privacy.randomness import BitSource, secret_order
 from privspan.privacy.selection import majority_margin
 from privspan.subspace.relations import ExactForm
 
@@ -33,7 +33,7 @@ def majority_winner(
     heavy = len(rows) // 2 + len(rows) % 2 + 1  # the least count, and score, with a positive margin
     for prime, hashed, tries in _hash_groups(rows, k, failure, max_bits, bits):
         for _ in range(tries):
-            tuple_ids, claimed = greedy_span(hashed, _permutation(len(rows), bits), k, prime)
+            tuple_ids, claimed = greedy_span(hashed, secret_order(len(rows), bits), k, prime)
             if len(claimed) < heavy:
                 continue
             form = rows.form(tuple_ids)
@@ -58,15 +58,6 @@ def _hash_groups(
     for _ in range(groups):
         prime = random_prime(bits)
         yield prime, hashed_rows(rows, k + 1, prime, bits), tries
-
-
-def _permutation(n: int, bits: BitSource) -> NDArray[np.intp]:
-    """A uniformly random order, by sorting 64-bit keys; a tie is drawn again, so the law is exact."""
-    while True:
-        keys = bits.uint64(n)
-        order = np.argsort(keys, kind="stable")
-        if (np.diff(keys[order]) > 0).all():
-            return order
 
 
 def greedy_span(

@@ -113,6 +113,11 @@ class Pot:
     mu: float
     since: str
 
+    @property
+    def for_noise(self) -> float:
+        """The delta that its spends are read at: what is not for setting aside, rounded down."""
+        return down(Fraction(self.delta) - Fraction(self.aside))
+
     @classmethod
     def of_budget(cls, name: str, epsilon: Amount, delta: Amount, aside: Amount, since: str) -> Pot:
         """Return the pot that a budget pays for; it has no mu where nothing is left for it."""
@@ -165,11 +170,8 @@ class Account:
 
     def _views(self, part: str | None = None) -> list[tuple[Entry, ...]]:
         """Return the entries that count for a row, for every part that it may lie in."""
-        parts = self.parts or (None,)
-        return [
-            tuple(entry for entry in self.entries if entry.part in (None, name))
-            for name in ((part,) if part is not None else parts)
-        ]
+        parts = (part,) if part is not None else self.parts or (None,)
+        return [tuple(entry for entry in self.entries if entry.part in (None, name)) for name in parts]
 
     # ---- What is left ----------------------------------------------------------------------------------------------
 
@@ -182,8 +184,7 @@ class Account:
         pot = self.pot(REST)
         if pot is None:
             return self._left("epsilon"), self._left("delta")
-        mu = sqrt_down(self.room(REST)[0])
-        delta = down(Fraction(pot.delta) - Fraction(pot.aside))
+        mu, delta = sqrt_down(self.room(REST)[0]), pot.for_noise
         return (epsilon_from_mu(mu, delta) * (1.0 - 1e-9) if mu > 0.0 else 0.0), delta
 
     def pot(self, name: str) -> Pot | None:
@@ -254,10 +255,7 @@ class Account:
 
     def opening(self, pot: Pot) -> Account | None:
         """Return the account with one more pot; None if that would exceed the limit."""
-        amounts = (("epsilon", pot.epsilon), ("delta", pot.delta))
-        if any((room := self._room(name)) is not None and Fraction(cost) > room for name, cost in amounts):
-            return None
-        return replace(self, pots=(*self.pots, pot))
+        return replace(self, pots=(*self.pots, pot)) if self._fits(pot) else None
 
     def limited(self, limit_epsilon: Amount | None, limit_delta: Amount | None) -> Account:
         """Return the account with another limit, and with the pot that is the rest of it as large as that allows."""
@@ -277,8 +275,11 @@ class Account:
         if entry.pot is not None:
             square, aside = self.room(entry.pot, entry.part)
             return Fraction(entry.mu or 0.0) ** 2 <= square and Fraction(entry.aside) <= aside
-        amounts = (("epsilon", entry.epsilon), ("delta", entry.delta))
-        rooms = ((self._room(name, entry.part), Fraction(cost)) for name, cost in amounts)
+        return self._fits(entry, entry.part)
+
+    def _fits(self, spend: Entry | Pot, part: str | None = None) -> bool:
+        """Tell whether a plain spend, or a pot, leaves both limits as they are."""
+        rooms = ((self._room(name, part), Fraction(getattr(spend, name))) for name in ("epsilon", "delta"))
         return all(room is None or cost <= room for room, cost in rooms)
 
     def _with_rest(self, first: Entry) -> Account:

@@ -81,9 +81,8 @@ class LedgerFile:
         except (OSError, NotImplementedError) as error:
             if getattr(error, "filename", None) is not None:  # it says itself what could not be opened
                 raise
-            reason = (
-                os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it cannot lock files"
-            )
+            known = isinstance(error, OSError) and error.errno
+            reason = os.strerror(known) if known else "it cannot lock files"
             advice = "keep the ledger on a disk of this machine, or on one whose files can be locked"
             raise LockedLedgerError(
                 "{file!r} cannot be locked ({reason}); {advice}.", file=str(self.path), reason=reason, advice=advice

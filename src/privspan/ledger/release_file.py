@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -186,8 +186,8 @@ def save_release(
     described = release.to_dict()
     made = {
         "release": {key: described[key] for key in ("method", "private", "cost", "parameters", "extras")},
-        "plan": None if plan is None else plain(asdict(plan)),
-        "record": None if record is None else plain(asdict(record)),
+        "plan": plain(plan),
+        "record": plain(record),
     }
     content = Content(found.basis, found.exact, found.offset, found.names, made)
     return _subspace_file.write(path, content, overwrite=overwrite)
@@ -216,17 +216,12 @@ def load_release(path: str | os.PathLike[str]) -> SavedRelease:
 
 
 def _release(subspace: Subspace, values: object) -> Release:
-    found = fields(
-        values, method=one_of(KNOWN_METHODS), private=flag, cost=mapping, parameters=mapping, extras=mapping
-    )
+    method = one_of(KNOWN_METHODS)
+    found = fields(values, method=method, private=flag, cost=mapping, parameters=mapping, extras=mapping)
     d, k = subspace.basis.shape
     _check_known(found["parameters"], _PARAMETERS)
-    noise, positive, along, by_column = (
-        number(0),
-        number(sys.float_info.min),
-        listed(number(0), k),
-        listed(number(0), d),
-    )
+    noise, positive = number(0), number(sys.float_info.min)
+    along, by_column = listed(noise, k), listed(noise, d)
     extra_kinds: dict[str, Kind] = {
         "captured_variance": number(0),
         "captured_variance_std": noise,
@@ -264,13 +259,7 @@ def _cost(values: dict[str, object]) -> PrivacyCost:
     budget = {"epsilon": number(0), "delta": number(0, 1)}
     known = {"epsilon_aside": number(0), "delta_aside": number(0, 1)}
     known |= dict.fromkeys(("mu", "empty_mu"), optional(number(0)))
-    found = fields(
-        values,
-        **budget,
-        **known,
-        neighbours=one_of((NEIGHBOURS, PERSONS)),
-        parts=listed(mapping),
-    )
+    found = fields(values, **budget, **known, neighbours=one_of((NEIGHBOURS, PERSONS)), parts=listed(mapping))
     for part in found["parts"]:
         fields(part, name=text, **budget, mu=optional(number(0)))
     return PrivacyCost.from_dict(found)

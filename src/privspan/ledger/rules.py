@@ -126,10 +126,9 @@ def _refused(dataset: str, account: Account, entry: Entry) -> str:
     if pot is None or account.overdrawn(entry.part):
         return refusal(dataset, account, entry.epsilon, entry.delta)
     square, aside = account.room(name, entry.part)
-    mu, delta = sqrt_down(square), down(Fraction(pot.delta) - Fraction(pot.aside))
-    left = (
-        f"a Gaussian fit of epsilon {epsilon_from_mu(mu, delta):.3g} at delta {delta:.3g}" if mu else "nothing more"
-    )
+    mu, delta = sqrt_down(square), pot.for_noise
+    fit = f"a Gaussian fit of epsilon {epsilon_from_mu(mu, delta):.3g} at delta {delta:.3g}" if mu else ""
+    left = fit or "nothing more"
     whose = f"{dataset!r} to" if name == REST else f"the pot {name!r} of {dataset!r} to"
     cost = _in_words((entry.epsilon, entry.delta))
     inside = entry.inside(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from privspan._lib.rounding import down, sqrt_up
+from privspan._lib.rounding import sqrt_up
 from privspan.ledger.accounts import REST, Account, Amount, Entry, Pot
 from privspan.privacy import epsilon_from_mu
 
@@ -36,8 +36,7 @@ def more_like(account: Account, entry: Entry | None) -> str:
 
 def spent_in(account: Account, pot: Pot) -> float:
     """Return the epsilon of what was spent in a pot, at the delta that it has for noise."""
-    square = Fraction(pot.mu) ** 2 - account.room(pot.name)[0]
-    delta = down(Fraction(pot.delta) - Fraction(pot.aside))
+    square, delta = Fraction(pot.mu) ** 2 - account.room(pot.name)[0], pot.for_noise
     return epsilon_from_mu(sqrt_up(square), delta) if square and 0.0 < delta < 1.0 else 0.0
 
 

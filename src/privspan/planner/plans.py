@@ -20,12 +20,7 @@ from privspan._lib.markup import Html
 from privspan._lib.rounding import quiet_numpy
 from privspan.planner.choosing import choose, everyday_reason, standardised_reason
 from privspan.planner.forecasts import METHODS, forecast, rows_of
-from privspan.planner.setting import (
-    CROWDED,
-    USELESS,
-    Setting,
-    mu_beside_test,
-)
+from privspan.planner.setting import CROWDED, USELESS, Setting, mu_beside_test
 from privspan.planner.tuning import PLANNER
 from privspan.privacy import Budget, mu_from_budget
 from privspan.standard.course import Standard, chosen_course
@@ -324,23 +319,9 @@ def _chosen(method: str, setting: Setting, reason: str, listed: tuple[str, ...])
 
 
 def _plan_of(method: str, setting: Setting, reason: str) -> Plan:
-    expected = forecast(method, setting)
-    return Plan(
-        method,
-        expected.error,
-        expected.error_90,
-        expected.abstention,
-        reason,
-        expected.limited_by,
-        setting.n,
-        setting.d,
-        setting.k,
-        setting.epsilon,
-        setting.delta,
-        setting.gamma,
-        setting.assumed,
-        center=setting.center,
-    )
+    names = ("n", "d", "k", "epsilon", "delta", "gamma", "assumed", "center")
+    public = {name: getattr(setting, name) for name in names}
+    return Plan(method=method, reason=reason, **vars(forecast(method, setting)), **public)
 
 
 def _in_words(one: Plan) -> str:

@@ -59,7 +59,7 @@ class Setting:
     def public(self) -> choice.Public:
         """The same numbers for the choice that the course makes; what is set aside for its test is public too."""
         aside = STABLE.test * self.delta
-        whole = _mu_of(self.epsilon, self.delta)  # `self.mu` may be a share of it
+        whole = mu_from_budget(self.epsilon, self.delta)  # `self.mu` may be a share of it
         mu = mu_beside_test(whole, self.epsilon, self.delta, STABLE.test) * (self.mu / whole)
         public = choice.public_numbers(self.n, self.d, self.k, mu, aside, copied=False)
         if not self.joint:
@@ -90,9 +90,6 @@ class Setting:
         if self.d == self.k:
             return 0.0
         return self.gamma * math.sqrt(1.0 + self.gamma**2) * self.size / math.sqrt(self.n)
-
-
-_mu_of = lru_cache(maxsize=256)(mu_from_budget)  # of public numbers only
 
 
 @lru_cache(maxsize=256)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privspan._lib.errors import ParameterTypeError
 from privspan._lib.in_words import number
@@ -15,38 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
+    from privspan.sums.score_map import ScoreMap
 
 
-class Map(Protocol):
-    """What is drawn of a private score map."""
-
-    @property
-    def counts(self) -> Array:
-        """Of people in each cell, with noise; (first, second)."""
-
-    @property
-    def edges(self) -> tuple[Array, Array]:
-        """Borders of the cells along either component."""
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the noise in each."""
-
-    def smoothed(self) -> Array:
-        """Return the counts, smoothed and not negative."""
-
-
-class Classes(Map, Protocol):
-    """A map by class."""
-
-    labels: tuple[object, ...]
-
-    def of(self, label: object) -> Map:
-        """Return the map of one class."""
-
-
-def score_maps(source: Classes) -> Figure:
+def score_maps(source: ScoreMap) -> Figure:
     """Draw the map of all people and those of the classes, side by side.
 
     Parameters
@@ -75,7 +46,7 @@ def score_maps(source: Classes) -> Figure:
     return figure
 
 
-def score_map(source: Map, *, smooth: bool = True, ax: Axes | None = None) -> Axes:
+def score_map(source: ScoreMap, *, smooth: bool = True, ax: Axes | None = None) -> Axes:
     """Draw a private map of scores: a noisy histogram over two components, which may be shown.
 
     Parameters

@@ -1,14 +1,7 @@
 """Budgets, costs and releases; Gaussian noise, private selection and the randomness behind both."""
 
 from privspan.privacy.cost import NEIGHBOURS, Part, PrivacyCost
-from privspan.privacy.gdp import (
-    compose_mu,
-    delta_from_mu,
-    epsilon_from_mu,
-    mu_from_budget,
-    mu_from_epsilon,
-    share_mu,
-)
+from privspan.privacy.gdp import compose_mu, delta_from_mu, epsilon_from_mu, mu_from_budget, mu_from_epsilon, share_mu
 from privspan.privacy.mu_ledger import Budget
 from privspan.privacy.reading import PERSONS
 from privspan.privacy.release import Release

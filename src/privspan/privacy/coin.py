@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,20 +34,6 @@ _SCORE_SLACK = 1e-9  # rounding of a score
 _ROTATION_SCALE = 2.0**54  # grid of a rotation: its rounding is charged
 
 
-class Coin(Protocol):
-    """Says with which chance a test goes on."""
-
-    @property
-    def delta(self) -> float:
-        """The chance at margin 1, at most: that of going on where a neighbour never would."""
-
-    def numerator(self, margin: int) -> int:
-        """Return the chance at that margin, 1 or more, in units of 2**-COIN_BITS."""
-
-    def margins(self, usual: float = USUAL_SCORE) -> tuple[int, int]:
-        """Return margins at which it goes on with probability about Φ(usual), and with the largest."""
-
-
 @dataclass(frozen=True)
 class GaussianCoin:
     """A coin that costs mu: it goes on with probability Φ(Φ⁻¹(delta) + (margin − 1) mu), at most Φ(3).
@@ -59,10 +45,10 @@ class GaussianCoin:
     """
 
     mu: float
-    delta: float
+    delta: float  # the chance at margin 1: that of going on where a neighbour never would
 
     def numerator(self, margin: int) -> int:
-        """Return the chance at that margin, in units of 2**-COIN_BITS."""
+        """Return the chance at that margin, 1 or more, in units of 2**-COIN_BITS."""
         first = float(ndtri(self.delta)) - _SCORE_SLACK
         score = min(first + (margin - 1) * self.mu * (1 - _SCORE_SLACK), _HIGHEST_SCORE)
         return int(ndtr(score) * 2.0**COIN_BITS)
@@ -102,6 +88,10 @@ class CoinTable:
         """Return margins at which it goes on with probability about Φ(usual), and with the largest."""
         chance = min(self.numerators[-1], int(ndtr(usual) * 2.0**COIN_BITS))
         return 1 + next(i for i, one in enumerate(self.numerators) if one >= chance), len(self.numerators)
+
+
+Coin: TypeAlias = GaussianCoin | CoinTable
+"""Says with which chance a test goes on."""
 
 
 def goes_on(margin: int, coin: Coin, bits: BitSource) -> bool:

@@ -324,11 +324,9 @@ class PrivacyCost:
 
     def _delta_rest(self) -> Fraction:
         """Return the delta at which mu is read: beside what was set aside, or again as much if that is all of it."""
-        return (
-            Fraction(0)
-            if self.mu is None
-            else Fraction(self.delta) - Fraction(self.delta_aside) or Fraction(self.delta)
-        )
+        if self.mu is None:
+            return Fraction(0)
+        return Fraction(self.delta) - Fraction(self.delta_aside) or Fraction(self.delta)
 
 
 def _read_epsilon(mu: float, delta: float) -> float:

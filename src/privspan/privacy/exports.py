@@ -6,40 +6,12 @@ Which event is right in which accountant, and the ones that are not: docs/explan
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from scipy.special import ndtr
 
 from privspan._lib import checks
 from privspan._lib.errors import MissingPackageError
-
-
-class Cost(Protocol):
-    """What is read of a `PrivacyCost`."""
-
-    @property
-    def neighbours(self) -> str:
-        """The relation."""
-
-    @property
-    def epsilon(self) -> float:
-        """In all."""
-
-    @property
-    def delta(self) -> float:
-        """In all."""
-
-    @property
-    def mu(self) -> float | None:
-        """Of the Gaussian part."""
-
-    @property
-    def epsilon_aside(self) -> float:
-        """Beside the Gaussian part."""
-
-    @property
-    def delta_aside(self) -> float:
-        """Beside the Gaussian part."""
+from privspan.privacy.reading import Cost
 
 
 def to_pld(cost: Cost, interval: float) -> object:

@@ -37,27 +37,14 @@ _REACH = 9.0  # standard deviations that knots cover: the bound holds for any
 
 @dataclass(frozen=True)
 class JointShares:
-    """What a call with one test is to spend, and its coin.
+    """What a call with one test is to spend, and its coin."""
 
-    Parameters
-    ----------
-    before : float
-        The mu of everything up to the coin.
-    yes, no : float
-        The mu of what follows *yes*, and of what follows *no*.
-    otherwise : float
-        The mu of what follows the same first steps if there is no coin; none if the coin follows always.
-    coin : CoinTable
-    rotation : float
-        A delta that is added for what follows *yes*.
-    """
-
-    before: float
-    yes: float
-    no: float
-    otherwise: float
+    before: float  # the mu of everything up to the coin
+    yes: float  # that of what follows *yes*
+    no: float  # that of what follows *no*
+    otherwise: float  # that of what follows the same first steps if there is no coin; none if it follows always
     coin: CoinTable
-    rotation: float
+    rotation: float  # a delta that is added for what follows *yes*
 
     @property
     def whole(self) -> float:

@@ -9,14 +9,14 @@ Proofs: docs/explanation/several-rows.md.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.errors import ParameterError
-from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams
+from privspan.privacy.randomness import BitSource, Child, RandomLike, open_streams, secret_order
 from privspan.privacy.reading import PERSONS
 from privspan.privacy.release import Release
 from privspan.rows import id_codes, in_partitions, split_ids
@@ -28,9 +28,6 @@ from privspan.rows.source import as_source
 from privspan.rows.spread_persons import spread_persons
 from privspan.rows.table import Table
 
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-
 MOST_ROWS = 8
 """Rows of one person that are looked at, unless another number is given: the default that signatures have shown."""
 
@@ -40,17 +37,9 @@ _WIDEST = 1024  # then no border of a chunk is inside a person: docs/explanation
 def by_person(X: Any, person: Any, max_rows: int, rng: RandomLike) -> PersonTable:
     """Return a table of persons, each with `max_rows` rows, in a secret order.
 
-    Parameters
-    ----------
-    X : (rows, d) array, memory map, SciPy sparse matrix, data frame, RowSource, or Dask array or dataframe
-    person : (rows,) array-like, or str
-        Whose each row is: ids, equal for rows of one person; or the name of the column of `X` that says so.  A row
-        without an id is a person of its own.
-    max_rows : int
-        How many rows of a person are looked at: of those who have more, some that are drawn; of those who have
-        fewer, some several times.
-    rng : None, int, SeedSequence, Generator or RandomState
-        Of the call: the order is drawn apart from its noise.
+    `person` says whose each row of `X` is: ids, equal for rows of one person, or the name of the column that holds
+    them.  A row without an id is a person of its own.  Of those who have more rows some are drawn, of those who have
+    fewer some are looked at several times.  The `rng` is that of the call; the order is drawn apart from its noise.
 
     Guarantee
     ---------
@@ -85,15 +74,6 @@ def _checked(X: Any) -> Table:
         return as_table(X)
     except ValueError:
         raise ParameterError("{X} must be two-dimensional, with at least one row and one column.") from None
-
-
-def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
-    """Draw an exactly uniform order of n: that of random keys, drawn again should two of them be equal."""
-    while True:
-        keys = bits.uint64(n)
-        order = np.argsort(keys, kind="stable")
-        if (np.diff(keys[order]) != 0).all():
-            return order
 
 
 def for_persons(release: Any, persons: Table) -> Any:

@@ -42,8 +42,6 @@ class RunMaker(Protocol):
 
 RandomLike = None | int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | RunMaker
 
-# Keeps our streams apart from `seed.spawn()` and from `default_rng(seed)`, which a user may use for the data.
-
 _MAX_ROUNDS = 1000  # of `BitSource.below`, each with chance 1/2 or more
 
 
@@ -146,19 +144,7 @@ class Streams:
     Parameters
     ----------
     seed : numpy.random.SeedSequence or None
-        None opens secure streams.
-
-    Attributes
-    ----------
-    noise : BitSource
-        The private noise.  Whoever knows these bits knows the data behind the release.
-    public : numpy.random.Generator
-        Reference points and shuffles.  Privacy holds for every value, so they may even be published.
-    charged : BitSource
-        Primes, hash keys, search permutations.  They must be fresh and unknown to whoever made the data,
-        because the probability that they fail is charged to delta.
-    private : bool
-        False when a seed was given; a release made with such streams says so.
+        None opens secure streams.  With a seed they are not `private`, and a release made with them says so.
     """
 
     def __init__(self, seed: np.random.SeedSequence | None = None) -> None:
@@ -167,7 +153,7 @@ class Streams:
 
     @cached_property
     def noise(self) -> BitSource:
-        """The private noise."""
+        """The private noise.  Whoever knows these bits knows the data behind the release."""
         if self._seed is None:
             return BitSource()
         if self._seed.spawn_key in self._opened:  # equal noise twice would give the data away
@@ -177,14 +163,17 @@ class Streams:
 
     @cached_property
     def public(self) -> np.random.Generator:
-        """Reference points and shuffles."""
+        """Reference points and shuffles.  Privacy holds for every value, so they may even be published."""
         if self._seed is None:
             return np.random.default_rng(np.random.SeedSequence(secrets.randbits(256)))
         return np.random.Generator(np.random.PCG64DXSM(_child(self._seed, (SPAWN_DOMAIN, 1))))
 
     @cached_property
     def charged(self) -> BitSource:
-        """Primes, hash keys and search permutations."""
+        """Primes, hash keys and search permutations.
+
+        They must be fresh and unknown to whoever made the data: the probability that they fail is charged to delta.
+        """
         return BitSource(None if self._seed is None else np.random.Philox(_child(self._seed, (SPAWN_DOMAIN, 2))))
 
     def child(self, child: Child) -> Streams:
@@ -226,6 +215,15 @@ def open_streams(rng: RandomLike = None) -> Streams:
     return Streams(None if rng is None else _seed_sequence(rng))
 
 
+def secret_order(n: int, bits: BitSource) -> NDArray[np.intp]:
+    """Draw an exactly uniform order of n: that of random keys, drawn again should two of them be equal."""
+    while True:
+        keys = bits.uint64(n)
+        order = np.argsort(keys, kind="stable")
+        if (np.diff(keys[order]) != 0).all():
+            return order
+
+
 def float_generator(bits: BitSource) -> np.random.Generator:
     """Return a NumPy generator seeded with 256 bits of a stream, for samplers that are not hardened."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(bits.bytes(32), "little"))))
@@ -233,6 +231,7 @@ def float_generator(bits: BitSource) -> np.random.Generator:
 
 def _child(seed: np.random.SeedSequence, key: tuple[int, ...]) -> np.random.SeedSequence:
     """Return a child of a seed; not by `spawn`, which would change the sequence of the caller."""
+    # With `SPAWN_DOMAIN` in its key it is none of `seed.spawn()`, nor `default_rng(seed)`: these may make the data.
     return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key), pool_size=seed.pool_size)
 
 

@@ -54,6 +54,18 @@ class Cost(Protocol):
         """In all."""
 
     @property
+    def mu(self) -> float | None:
+        """Of the Gaussian part."""
+
+    @property
+    def epsilon_aside(self) -> float:
+        """Beside the Gaussian part."""
+
+    @property
+    def delta_aside(self) -> float:
+        """Beside the Gaussian part."""
+
+    @property
     def neighbours(self) -> str:
         """For which neighbours."""
 
@@ -119,7 +131,7 @@ class Reading:
 
     @property
     def n(self) -> int | None:
-        """How many rows took part, or pairs of them, or persons."""
+        """How many rows took part, or persons."""
         return self._public("n")
 
     @property
@@ -128,11 +140,14 @@ class Reading:
         return self.release.cost.neighbours == PERSONS
 
     @property
+    def by_pairs(self) -> bool:
+        """Whether differences of pairs of rows took the place of centred rows."""
+        return self.release.parameters.get("centring") == "pair differences"
+
+    @property
     def unit(self) -> str:
         """What n counts."""
-        if self.by_persons:
-            return "pairs of persons" if self._by_pairs and self._earlier else "persons"
-        return "pairs of rows" if self._by_pairs and self._earlier else "rows"
+        return "persons" if self.by_persons else "rows"
 
     @property
     def stands_out(self) -> int | None:
@@ -155,6 +170,13 @@ class Reading:
         """Which share of the variance of the best components these hold, and its noise: 98 % and ± 4 %."""
         value, error = self.released("captured_variance"), self.released("captured_variance_std")
         return None if value is None or error is None else share_with_noise(float(value[0]), float(error[0]))
+
+    def captured_of(self, best: str) -> str:
+        """Say how much of the variance these hold, in which rows; an empty string where that is not known."""
+        if self.captured is None:
+            return ""
+        meant = self.rows_meant and f", {self.rows_meant}"
+        return "about {} ({}) of the variance that the best {} would{}".format(*self.captured, best, meant)
 
     @property
     def nothing_stands_out(self) -> bool:
@@ -181,8 +203,7 @@ class Reading:
         """The rows that variances are of, for a name; an empty string where that is not told."""
         if self.released("clip") is None or self.estimates:
             return "" if self.estimates else self.rows_meant.removeprefix("in ")
-        paired = self.release.parameters.get("centring") == "pair differences"
-        return "clipped differences of rows" if paired else "clipped rows"
+        return "clipped differences of rows" if self.by_pairs else "clipped rows"
 
     def _clipped_rows(self) -> str:
         """Say how many rows were clipped, as far as noise allows."""
@@ -218,7 +239,7 @@ class Reading:
         """Whether the mean that is released was "measured", is "public", or "absent"."""
         if self.released("mean") is None or self.release.parameters.get("centring") == "none":
             return "absent"
-        if self._earlier or self.released("mean_std") is not None:
+        if self.released("mean_std") is not None:
             return "measured"
         public = self.release.parameters.get("centring") in ("public centre", "standardised columns")
         return "public" if public else "absent"
@@ -286,15 +307,6 @@ class Reading:
         if name not in self.release.extras:
             return None
         return np.atleast_1d(np.asarray(self.release.extras[name], dtype=np.float64))
-
-    @property
-    def _by_pairs(self) -> bool:
-        return self.release.parameters.get("centring") == "pair differences"
-
-    @property
-    def _earlier(self) -> bool:
-        """Whether it was made before a private PCA told of units; it then counted pairs, and told of no noise."""
-        return "scale" not in self.release.parameters
 
     def _public(self, name: str) -> int | None:
         value = self.release.parameters.get(name)

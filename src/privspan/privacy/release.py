@@ -78,10 +78,7 @@ class Release:
             return ""
         if reading.k == reading.d:
             return "holds all of the variance: there are as many components as columns"
-        said = "captures about {} ({})".format(*reading.captured).replace("\u00a0%", "%")
-        said += (
-            f" of the variance that the best components would{', ' * bool(reading.rows_meant)}{reading.rows_meant}"
-        )
+        said = f"captures {reading.captured_of('components')}".replace("\u00a0%", "%")
         if reading.stands_out == reading.k:
             return said
         return f"{said}; {reading.stands_out} of {reading.k} components stand out of the noise, the rest is noise"

@@ -68,9 +68,7 @@ def _sentence(reading: Reading) -> Html:
     k = reading.k or 0
     said = []
     if reading.captured is not None and k < (reading.d or 0):
-        about, error = reading.captured
-        meant = reading.rows_meant and f", {reading.rows_meant}"
-        said.append(f"Captures about {about} ({error}) of the variance that the best {k} would{meant}.")
+        said.append(f"Captures {reading.captured_of(str(k))}.")
         said += [reading.whole_rows] if reading.whole_rows else []
     if reading.stands_out is not None:
         said.append(which_stand_out(reading.stands_out, k))
@@ -114,16 +112,16 @@ def _components(reading: Reading, basis: Array) -> Html:
         cells = [] if ratios is None else [share(float(ratios[i]))]
         if variances is not None:
             cells.append(with_noise(float(variances[i]), 0.0 if noise is None else float(noise[i])))
-        lines.append((str(i + 1), *cells, leading(reading, basis[:, i], i)))
+        lines.append((str(i + 1), *cells, _leading(reading, basis[:, i], i)))
     return card.table((*heads, "largest loadings"), lines, words=True)
 
 
-def leading(reading: Reading, loadings: Array, component: int, most: int = _MOST_LOADINGS) -> str:
+def _leading(reading: Reading, loadings: Array, component: int) -> str:
     """Return the largest loadings of a component in words, with their errors, or that it is noise."""
     if reading.is_noise(component):
         return "noise: nothing can be read into it"
     errors = reading.loading_std(component)
-    order = np.argsort(-np.abs(loadings), kind="stable")[:most]
+    order = np.argsort(-np.abs(loadings), kind="stable")[:_MOST_LOADINGS]
     return ", ".join(
         f"{reading.names[i]} {with_noise(float(loadings[i]), 0.0 if errors is None else float(errors[i]))}"
         for i in order

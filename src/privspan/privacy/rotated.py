@@ -119,15 +119,10 @@ class Rotated:
         """Show it as a card in a notebook."""
         k = self.loadings.shape[1]
         order = np.argsort(-self.communalities, kind="stable")[:_MOST_COLUMNS]
-        of = (self.loadings, self.loadings_std), (self.communalities, self.communalities_std)
-        lines = [
-            (
-                self.names[i],
-                *(said(of[0][0][i, j], of[0][1][i, j]) for j in range(k)),
-                said(of[1][0][i], of[1][1][i]),
-            )
-            for i in order
-        ]
+        lines = []
+        for i in order:
+            cells = map(said, self.loadings[i], self.loadings_std[i])
+            lines.append((self.names[i], *cells, said(self.communalities[i], self.communalities_std[i])))
         total = ("variance", *map(said, self.variances, self.variances_std), number(float(self.variances.sum()), 4))
         table = card.table(("column", *(f"factor {j + 1}" for j in range(k)), "communality"), [*lines, total])
         notes = [self.about, *(["Correlations of factors " + ", ".join(self.between())] if self.oblique else [])]
@@ -191,20 +186,11 @@ def _again(drawn: Array, criterion: Criterion, kaiser: bool, turn: Array) -> Arr
 
 @dataclass(frozen=True)
 class _Noise:
-    """Variances along the components, and the noise of the moment within their span and of the span itself.
+    """Variances along the components, and the noise of the moment within their span and of the span itself."""
 
-    Attributes
-    ----------
-    values : (k,) array
-    within : (k, k) array
-        Standard deviations of the noise of the second moment between the components.
-    off : (k, d) array
-        Standard errors of the components off their span, by column.
-    """
-
-    values: Array
-    within: Array
-    off: Array
+    values: Array  # (k,)
+    within: Array  # (k, k), standard deviations of the noise of the second moment between the components
+    off: Array  # (k, d), standard errors of the components off their span, by column
     variances_are: str
 
     @property
@@ -262,11 +248,9 @@ def _moment_noise(off: Array, values: Array) -> Array:
 
 
 def _off(reading: Reading, stds: Array) -> Array:
-    """Return what the errors of the components are once their turning towards each other is taken out; (k, d).
-
-    A squared error is a sum of squared loadings of the other components, times how far it turns towards them, and of
-    what the column has off the span: the parts are told apart by least squares.
-    """
+    """Return what the errors of the components are once their turning towards each other is taken out; (k, d)."""
+    # A squared error is a sum of squared loadings of the other components, times how far it turns towards them, and
+    # of what the column has off the span: the parts are told apart by least squares.
     from scipy.optimize import nnls  # takes as long to load as half of the package, and few releases are rotated
 
     assert reading.release.subspace is not None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Context, Decimal
 
 from privspan._lib.version import __version__
-from privspan.privacy.exports import Cost
-from privspan.privacy.reading import PERSONS, Released
+from privspan.privacy.reading import PERSONS, Cost, Released
 
 _DIGITS = Context(prec=8, rounding=ROUND_UP)
 

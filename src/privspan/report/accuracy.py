@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from privspan._lib.in_words import angle, number
 from privspan._lib.markup import Html, element, figure, folded, join, note
@@ -30,9 +31,8 @@ _KIND = (
 def section(subject: Subject) -> Html:
     """Say how accurate it is, by the release itself and by the plan, or that nothing tells."""
     quality, own = subject.captured, subject.own_error
-    pieces = [
-        element("h2", "How accurate it is" if quality or own or subject.is_exact else "How accurate it should be")
-    ]
+    known = quality or own or subject.is_exact
+    pieces = [element("h2", "How accurate it is" if known else "How accurate it should be")]
     if quality is not None:
         meant = subject.rows_meant and f", {subject.rows_meant}"
         whole = subject.whole_rows and f" {subject.whole_rows}"
@@ -57,9 +57,8 @@ def _without_plan(subject: Subject) -> str:
 
 
 def _prediction(subject: Subject, plan: Plan) -> Html:
-    public = (
-        f"{number(plan.n)} {subject.planned_unit}, {number(plan.d)} columns, {number(plan.k)} dimensions, the budget"
-    )
+    sizes = f"{number(plan.n)} {subject.planned_unit}, {number(plan.d)} columns, {number(plan.k)} dimensions"
+    public = f"{sizes}, the budget"
     if plan.captured is not None:
         return _forecast(subject, plan, plan.captured, public)
     words = (
@@ -68,25 +67,23 @@ def _prediction(subject: Subject, plan: Plan) -> Html:
         f"directions are typically {angle(plan.error)} off, and in nine runs of ten at most {angle(plan.error_90)}. "
         f"0 is perfect, 1 is useless. {_LIMITS.get(plan.limited_by, 'No answer is expected.')}"
     )
-    drawn = pictures.error_axis(plan.alternatives or (plan,), plan.method, "Predicted error by method")
+    drawn = pictures.error_axis(plan.alternatives or (plan,), plan.method)
+    lines = {f"{wanted:g} ({angle(wanted)})": plan.needed_n(wanted) for wanted in _WANTED}
     caption = "Dot: median. Line: to the 90th percentile. Shaded: useless."
     return join(
         element("h3", "The plan, for ideal data"),
         element("p", words),
         figure("Predicted error by method, for ideal data", caption, drawn),
         note(plan.reason),
-        _needed(plan, subject.planned_unit),
+        _needed("How many rows for which error?", "for an error of", subject.planned_unit, lines),
         note(_KIND),
     )
 
 
 def _forecast(subject: Subject, plan: Plan, captured: float, public: str) -> Html:
     """Tell what standardised columns were expected to give: a curve through real tables, not ideal data."""
-    heads = ("to capture about", f"{subject.planned_unit} needed, about")
-    lines = [(f"{share:.0%}", plan.needed_n(math.sqrt(1.0 - share))) for share in _SHARES if share > captured]
-    cells = [(share, "out of reach" if need is None else number(need)) for share, need in lines]
-    rows = [element("tr", *(element("td", cell) for cell in line)) for line in cells]
-    table = element("table", element("tr", *(element("th", head) for head in heads)), *rows)
+    lines = {f"{share:.0%}": plan.needed_n(math.sqrt(1.0 - share)) for share in _SHARES if share > captured}
+    needed = _needed("How many rows for how much?", "to capture about", subject.planned_unit, lines)
     words = (
         f"From public numbers alone ({public}), about {captured:.0%} of what the best components hold was to be "
         "expected: real tables of this size gave so much, give or take ten percentage points."
@@ -95,15 +92,13 @@ def _forecast(subject: Subject, plan: Plan, captured: float, public: str) -> Htm
         element("h3", "What was to be expected"),
         element("p", words),
         note(plan.reason),
-        folded("How many rows for how much?", table) if rows else join(),
+        needed if lines else join(),
     )
 
 
-def _needed(plan: Plan, unit: str) -> Html:
-    lines = []
-    for wanted in _WANTED:
-        need = plan.needed_n(wanted)
-        cells = f"{wanted:g} ({angle(wanted)})", "out of reach" if need is None else number(need)
-        lines.append(element("tr", *(element("td", cell) for cell in cells)))
-    heads = element("tr", element("th", "for an error of"), element("th", f"{unit} needed, about"))
-    return folded("How many rows for which error?", element("table", heads, *lines))
+def _needed(title: str, head: str, unit: str, lines: Mapping[str, int | None]) -> Html:
+    """Fold a table of what is wanted and how many rows that takes."""
+    cells = [(wanted, "out of reach" if need is None else number(need)) for wanted, need in lines.items()]
+    rows = [element("tr", *(element("td", cell) for cell in line)) for line in cells]
+    heads = element("tr", element("th", head), element("th", f"{unit} needed, about"))
+    return folded(title, element("table", heads, *rows))

@@ -19,16 +19,8 @@ from privspan.report.words import program, to_give_again, without_numbers
 
 _MOST_VALUES = 12
 _NOT_FINITE = (None, "nan", "inf", "-inf")  # as `plain` writes it
-_BY_COLUMN = (
-    "mean",
-    "mean_std",
-    "scale",
-    "scale_std",
-    "low",
-    "high",
-    "components_std",
-    "column_weights",
-)  # which have a table of their own
+# Which have a table of their own:
+_BY_COLUMN = ("mean", "mean_std", "scale", "scale_std", "low", "high", "components_std", "column_weights")
 
 
 def reproduce(subject: Subject) -> Html:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from privspan._lib.in_words import number
 from privspan._lib.markup import Html, element, join, listed, points
 from privspan.report.subject import Subject
-from privspan.report.words import declared, declared_units, why_little_weight
+from privspan.report.words import MOST_NAMED, NOT_RECORDED, declared, declared_units, why_little_weight
 
-_MOST_NAMED = 60  # columns that are listed by name
-_NOT_RECORDED = "not recorded"
 _GIVEN = {"bounds": "Bounds", "units": "Units", "around": "Centre", "categories": "Categories"}
 
 
@@ -19,8 +17,8 @@ def section(subject: Subject) -> Html:
     record = subject.record
     told = {
         "Date": record.date,
-        "Made by": record.by or _NOT_RECORDED,
-        "Purpose": record.purpose or _NOT_RECORDED,
+        "Made by": record.by or NOT_RECORDED,
+        "Purpose": record.purpose or NOT_RECORDED,
         "Columns used": _columns(subject),
         "Columns not used": _not_used(subject),
         **_little_weight(subject),
@@ -33,11 +31,13 @@ def section(subject: Subject) -> Html:
 
 
 def _columns(subject: Subject) -> str:
-    names = list(subject.names)
-    if not names:
-        return _NOT_RECORDED
-    more = f" and {number(len(names) - _MOST_NAMED)} more" if len(names) > _MOST_NAMED else ""
-    return f"{number(len(names))}: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"{number(len(subject.names))}: {_named(subject.names)}" if subject.names else NOT_RECORDED
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {number(len(names) - MOST_NAMED)} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _not_used(subject: Subject) -> Html | str:
@@ -54,27 +54,22 @@ def _little_weight(subject: Subject) -> dict[str, str]:
     """List columns that were used, and of which hardly anything was measured."""
     if not subject.not_seen:
         return {}
-    names = ", ".join(subject.names[place] for place in subject.not_seen[:_MOST_NAMED])
-    more = f" and {number(len(subject.not_seen) - _MOST_NAMED)} more" if len(subject.not_seen) > _MOST_NAMED else ""
-    return {"Columns with little weight": f"{names}{more} ({why_little_weight(subject.release)})"}
+    names = _named([subject.names[place] for place in subject.not_seen])
+    return {"Columns with little weight": f"{names} ({why_little_weight(subject.release)})"}
 
 
 def _rows_per_person(subject: Subject) -> str:
     if not subject.by_persons:
         return "No: every row was taken as a different person. A person with several rows is protected per row only."
     most = subject.release.parameters.get("max_rows")
-    used = (
-        f" At most {most} rows of each person were used, drawn at random."
-        if isinstance(most, int) and most > 1
-        else ""
-    )
+    several = isinstance(most, int) and most > 1
+    used = f" At most {most} rows of each person were used, drawn at random." if several else ""
     return f"Yes: rows belong to persons, and the promise is for a person with all of their rows.{used}"
 
 
 def _public(subject: Subject) -> list[str]:
     """List what was given as public knowledge about the columns."""
-    counted = "persons" if subject.by_persons else "rows"
-    told = [f"The number of {counted}, and the names and types of the columns."]
+    told = [f"The number of {subject.unit}, and the names and types of the columns."]
     for argument, values in declared(subject.release).items():
         named = {name if isinstance(name, str) else subject.names[name]: value for name, value in values.items()}
         told.append(f"{_GIVEN[argument]}: {', '.join(f'{name} {_value(value)}' for name, value in named.items())}.")

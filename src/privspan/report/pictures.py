@@ -62,14 +62,14 @@ def diverging_bars(rows: Sequence[tuple[str, float, float]], label: str, *, fain
     return _picture(pieces, height, label)
 
 
-def stacked_bar(shares: Sequence[tuple[str, float]], label: str) -> Html:
+def stacked_bar(shares: Sequence[tuple[str, float]]) -> Html:
     """Draw shares of a whole in one bar, coloured in the order of a legend beside it."""
     pieces, left = [], 0.0
     for i, (name, share) in enumerate(shares):
         place = {"x": f"{left:.3f}%", "width": f"{100 * share:.3f}%"}
         pieces.append(element("rect", element("title", name), **place, y=0, height=22, class_=f"part{i % 6}"))
         left += 100.0 * share
-    return _picture(pieces, 22, label)
+    return _picture(pieces, 22, "Shares of the budget by step")
 
 
 def guess_meter(chance: float, label: str) -> Html:
@@ -86,7 +86,7 @@ def guess_meter(chance: float, label: str) -> Html:
     return _picture(pieces, 64, f"Best possible guess: {label}")
 
 
-def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
+def error_axis(plans: Sequence[Plan], chosen: str) -> Html:
     """Draw predicted errors, median to 90th percentile, on a logarithmic axis; errors of no use are shaded."""
     lowest = min(-3, math.floor(math.log10(max(min(plan.error for plan in plans), 1e-9))))
     height = len(plans) * _ROW
@@ -111,7 +111,7 @@ def error_axis(plans: Sequence[Plan], chosen: str, label: str) -> Html:
             element("line", x1=median, x2=ninetieth, y1=middle, y2=middle, class_=f"range {kind}"),
             element("circle", cx=median, cy=middle, r=5, class_=f"dot {kind}"),
         ]
-    return _picture(pieces, height + 24, label)
+    return _picture(pieces, height + 24, "Predicted error by method")
 
 
 def _picture(pieces: Sequence[Html], height: float, label: str) -> Html:

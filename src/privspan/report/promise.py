@@ -76,16 +76,12 @@ def _parts(spent: PrivacyCost) -> Html:
     if len(shares) > 1:
         keys = (element("span", "■ ", class_=f"key part{i % 6}") for i in range(len(shares)))
         legend = [join(key, f"{name} {share(part)}") for key, (name, part) in zip(keys, shares, strict=True)]
-        bar = pictures.stacked_bar(shares, "Shares of the budget by step")
+        bar = pictures.stacked_bar(shares)
         pieces.append(figure("Where the budget went", "", bar, listed(legend, class_="legend")))
+    mus = ["–" if part.mu is None else number(part.mu) for part in spent.parts]
     rows = [
-        row(
-            plain_step(part.name),
-            number(part.epsilon),
-            number(part.delta),
-            "–" if part.mu is None else number(part.mu),
-        )
-        for part in spent.parts
+        row(plain_step(part.name), number(part.epsilon), number(part.delta), mu)
+        for part, mu in zip(spent.parts, mus, strict=True)
     ]
     table = element("div", element("table", row("step", *"εδμ", kind="th"), *rows), class_="scroll")
     steps = f"Its {number(len(rows))} steps" if len(rows) > 1 else "Its one step"

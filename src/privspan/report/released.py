@@ -87,15 +87,11 @@ def _finding(subject: Subject) -> str:
     if quality is not None and missing == 0:
         return f"{directions} of {d} columns, so they hold all of the variance."
     if quality is not None:
-        share_held = f"about {quality[0]} ({quality[1]}) of the variance that the best {directions} would"
-        share_held += f", {subject.rows_meant}" if subject.rows_meant else ""
-        lead = f"{directions} of {d} columns, which capture{'s' * (subspace.dimension == 1)} {share_held}."
+        capture = "captures" if subspace.dimension == 1 else "capture"
+        lead = f"{directions} of {d} columns, which {capture} {subject.captured_of(directions)}."
         lead += f" {subject.whole_rows}" if subject.whole_rows else ""
-        return (
-            lead
-            if subject.stands_out is None
-            else f"{lead} {which_stand_out(subject.stands_out, subspace.dimension)}"
-        )
+        stand = "" if subject.stands_out is None else f" {which_stand_out(subject.stands_out, subspace.dimension)}"
+        return f"{lead}{stand}"
     if ratios is not None:
         return f"{directions} of {d} columns, holding {share(float(ratios.sum()))} of the variance.{_told(subject)}"
     if subspace.exact is not None:
@@ -168,8 +164,8 @@ def section(subject: Subject) -> Html:
         _loadings(subject, subspace),
         _rotated(subject),
         _weights(subject, subspace),
-        _shortened(subject),
-        _gaps(subject),
+        _headed("Rows that were clipped", shortened_rows(subject.release)),
+        _headed("Missing cells", gaps(subject.release, subject.names)),
         _units(subject),
         _unmeasured(subject),
     )
@@ -360,30 +356,23 @@ def _weights(subject: Subject, subspace: Subspace) -> Html:
 # ---- What was done to the table, and what was not -----------------------------------------------------------------
 
 
-def _shortened(subject: Subject) -> Html:
-    said = shortened_rows(subject.release)
-    return join() if said is None else join(element("h3", "Rows that were clipped"), element("p", said))
-
-
-def _gaps(subject: Subject) -> Html:
-    said = gaps(subject.release, subject.names)
-    return join() if said is None else join(element("h3", "Missing cells"), element("p", said))
+def _headed(title: str, said: str | None) -> Html:
+    return join() if said is None else join(element("h3", title), element("p", said))
 
 
 def _units(subject: Subject) -> Html:
     """Say what the columns were divided by, or how they were standardised."""
     if subject.estimates:
-        return join(element("h3", "How the columns were standardised"), *map(_paragraph, standardised(subject)))
+        paragraphs = [element("p", sentence) for sentence in standardised(subject)]
+        return join(element("h3", "How the columns were standardised"), *paragraphs)
     if subject.released("scale") is None:
         return join()
-    words = "Every column was divided by its unit, which was given as public knowledge. Components and variances are "
-    words += "those of columns in these units; means are in those of the table. "
-    words += "The units are listed at the end of this page."
-    return join(element("h3", "Units of the columns"), element("p", words))
-
-
-def _paragraph(text: str) -> Html:
-    return element("p", text)
+    words = (
+        "Every column was divided by its unit, which was given as public knowledge. Components and variances are "
+        "those of columns in these units; means are in those of the table. The units are listed at the end of this "
+        "page."
+    )
+    return _headed("Units of the columns", words)
 
 
 def standardised(subject: Subject) -> list[str]:

@@ -14,11 +14,9 @@ from privspan._lib.markup import Html, element, folded, join, listed, note, poin
 from privspan._lib.version import __version__
 from privspan.privacy import PrivacyCost
 from privspan.report.subject import Subject
-from privspan.report.words import about_method
+from privspan.report.words import MOST_NAMED, NOT_RECORDED, about_method
 
 _FAMILY = 4  # people in the example of a small group
-_MOST_NAMED = 60  # columns that are listed by name
-_NOT_RECORDED = "not recorded"
 
 
 def section(subject: Subject) -> Html:
@@ -35,7 +33,7 @@ def section(subject: Subject) -> Html:
         "Several releases": _several(subject.release.cost),
         "Arithmetic": "Noise is drawn in whole numbers on a grid, exactly, from the operating system's random bits. "
         "What rounding in floating point can add to a sum is bounded, and covered by the noise.",
-        "Reviewed by": subject.record.reviewed_by or _NOT_RECORDED,
+        "Reviewed by": subject.record.reviewed_by or NOT_RECORDED,
     }
     shown = {name: listed(value) if isinstance(value, list) else value for name, value in said.items()}
     entry = element("pre", element("code", json.dumps(registry_entry(subject), indent=1, ensure_ascii=False)))
@@ -47,20 +45,20 @@ def registry_entry(subject: Subject) -> dict[str, object]:
     """Return what registries of deployments ask for; numbers of the claims are rounded up."""
     record, release = subject.record, subject.release
     return {
-        "deployment": record.source or _NOT_RECORDED,
-        "curator": record.by or _NOT_RECORDED,
-        "intended_use": record.purpose or _NOT_RECORDED,
+        "deployment": record.source or NOT_RECORDED,
+        "curator": record.by or NOT_RECORDED,
+        "intended_use": record.purpose or NOT_RECORDED,
         "date": record.date,
         "privacy_model": "central",
         "unit_of_privacy": "person" if subject.by_persons else "row",
         "neighbouring_relation": release.cost.neighbours,
         "data_product": about_method(release.method).title,
-        "columns": list(subject.names) if len(subject.names) <= _MOST_NAMED else f"{len(subject.names):,}",
+        "columns": list(subject.names) if len(subject.names) <= MOST_NAMED else f"{len(subject.names):,}",
         "columns_left_out": dict(record.left_out),
-        "spent_on_the_data_set": list(record.ledger) or _NOT_RECORDED,
+        "spent_on_the_data_set": list(record.ledger) or NOT_RECORDED,
         "implementation": f"privspan {__version__}",
         "proof": f"docs/explanation/{about_method(release.method).page}.md of privspan",
-        "reviewed_by": record.reviewed_by or _NOT_RECORDED,
+        "reviewed_by": record.reviewed_by or NOT_RECORDED,
         "claims": release.sheet()["claims"],
     }
 
@@ -135,16 +133,11 @@ def _several(cost: PrivacyCost) -> str:
 def _claims(subject: Subject) -> list[Html]:
     """Write the claims for other accountants: what `release.sheet()` says, in words."""
     claims: list[dict[str, str]] = subject.release.sheet()["claims"]  # type: ignore[assignment]
-    lines = []
+    lines, labels = [], ("relation", "kind")
     for claim in claims:
-        numbers = ", ".join(f"{name.replace('_', ' ')} {claim[name]}" for name in claim if name not in _LABELS)
+        numbers = ", ".join(f"{name.replace('_', ' ')} {claim[name]}" for name in claim if name not in labels)
         lines.append(f"{claim['relation']}, {claim['kind']}: {numbers}")
     if not lines:
         return []
-    words = (
-        "For other accountants, every number rounded up. Zero-out compares a record with an empty place: it is the "
-    )
-    return [note(f"{words}weaker promise, for comparison with accounts that are kept that way."), listed(lines)]
-
-
-_LABELS = ("relation", "kind")
+    words = "For other accountants, every number rounded up. Zero-out compares a record with an empty place: it is "
+    return [note(f"{words}the weaker promise, for comparison with accounts that are kept that way."), listed(lines)]

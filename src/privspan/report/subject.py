@@ -43,9 +43,8 @@ class Subject(Reading):
     @property
     def planned_unit(self) -> str:
         """What the n of the plan counts: a method that is given differences of pairs is planned for these."""
-        by_pairs = self._by_pairs and not (self.plan is not None and self.plan.center)
-        counted = "persons" if self.by_persons else "rows"
-        return f"pairs of {counted}" if by_pairs else counted
+        by_pairs = self.by_pairs and not (self.plan is not None and self.plan.center)
+        return f"pairs of {self.unit}" if by_pairs else self.unit
 
     def _public(self, name: str) -> int | None:
         value = self.release.parameters.get(name, getattr(self.plan, name, None))

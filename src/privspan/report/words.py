@@ -17,6 +17,8 @@ from privspan.privacy import PERSONS, PrivacyCost, Release
 from privspan.privacy.reading import Reading
 from privspan.private import Method
 
+MOST_NAMED = 60  # columns that are listed by name
+NOT_RECORDED = "not recorded"
 _MOST_COLUMNS = 12  # whose missing cells are told one by one
 _NEARLY_ALL = 0.95  # of the first component, by squared loading: what one column has to carry to be named
 _MOST_OF_IT = 0.5  # of the variance: what that component has to hold
@@ -111,9 +113,8 @@ def gaps(release: Release, names: Sequence[str]) -> str | None:
         listed = ", ".join(f"{number(round(float(counts[i])))} in {names[i]}" for i in seen)
         more = " and others" if np.count_nonzero(counts > 2.0 * noise) > len(seen) else ""
         about = f"about {listed}{more}" if seen else "no column has more of them than the noise"
-        said = (
-            f"Missing cells {_done_with_gaps(release)}. How many there are, ± {number(round(noise))} each: {about}."
-        )
+        said = f"Missing cells {_done_with_gaps(release)}. "
+        said += f"How many there are, ± {number(round(noise))} each: {about}."
         said += " Means and variances are those of the cells that are there, if cells are missing at random."
         empty = [names[i] for i in without_numbers(release)]
         return said if not empty else f"{said} {_EMPTY.format(', '.join(empty[:_MOST_COLUMNS]))}"
@@ -179,12 +180,8 @@ def program(release: Release, k: int | None) -> str | None:
     asked = release.parameters.get("share", "auto" if "n_components" in release.extras else k)
     chosen = "k" if asked is None else _quoted(asked)
     options = {"method": method.name} if method.options is None else method.options
-    arguments: dict[str, object] = {
-        "epsilon": release.cost.epsilon,
-        "delta": release.cost.delta,
-        **options,
-        **_given(release, method),
-    }
+    arguments: dict[str, object] = {"epsilon": release.cost.epsilon, "delta": release.cost.delta}
+    arguments |= {**options, **_given(release, method)}
     if release.parameters.get("centring") == "none":
         arguments["center"] = False
     if release.parameters.get("gaps") == "rows of zeros":

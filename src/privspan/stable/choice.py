@@ -14,6 +14,8 @@ from functools import lru_cache, partial
 
 from scipy.special import chdtr, chdtri
 
+from privspan.privacy import mu_from_budget
+from privspan.privacy.coin import GaussianCoin
 from privspan.privacy.joint import JointShares
 from privspan.rows.limits import LIMITS, Limits
 from privspan.stable import plan as stable_plan
@@ -54,18 +56,14 @@ def accounted_together(public: Public, epsilon: float, delta: float, gamma: floa
     if not _can_look(public):
         return None
     tail = public.tuning.short_tail if gamma is None else gamma * math.sqrt(public.d - public.k)
-    no = (
-        public.tuning.after_no
-        if adaptive_error(public, tail) < public.tuning.useful
-        else public.tuning.little_after_no
-    )
-    whole = public.tuning.whole * stable_plan.mu_of(epsilon, delta)
+    useful = adaptive_error(public, tail) < public.tuning.useful
+    no = public.tuning.after_no if useful else public.tuning.little_after_no
+    whole = public.tuning.whole * mu_from_budget(epsilon, delta)
     alone = replace(public, mu=whole, joint=None)
     scales = scales_for(alone)
     # A grid, so that tables of chances are made once for many numbers of rows.
-    share = math.pow(
-        public.tuning.before_step, math.ceil(math.log(_before_coin(alone, gamma), public.tuning.before_step))
-    )
+    step = public.tuning.before_step
+    share = math.pow(step, math.ceil(math.log(_before_coin(alone, gamma), step)))
     if share > public.tuning.most_before:
         return None
     before, otherwise = whole * math.sqrt(share), whole * math.sqrt(1.0 - share)
@@ -174,9 +172,8 @@ def pays(public: Public, tail: float) -> bool:
     if not _can_look(public):
         return False
     look = forecast(public, tail)
-    if look is None or (
-        public.rows * public.mu < public.tuning.few and _expected_look(public, tail, public.tuning.unlucky) is None
-    ):
+    few = public.rows * public.mu < public.tuning.few
+    if look is None or (few and forecast(public, tail, public.tuning.unlucky) is None):
         return False
     weakest, off_square = sums_plan.signal_strength(public.k, tail)
     sampling = sums_plan.sampling_error(public.n, public.d, public.k, weakest, math.sqrt(off_square))
@@ -197,22 +194,19 @@ def course_for(public: Public) -> Course:
 
 
 @lru_cache(maxsize=4096)
-def forecast(public: Public, tail: float) -> LookPlan | None:
-    """Predict a course with a look for normal records of this tail energy; None if there is no plan for it."""
-    return _expected_look(public, tail)
+def forecast(public: Public, tail: float, unlucky: float = 0.0) -> LookPlan | None:
+    """Predict a course with a look for normal records of this tail energy; None if there is no plan for it.
 
-
-def _expected_look(public: Public, tail: float, unlucky: float = 0.0) -> LookPlan | None:
-    """Plan with expected scales, and a strength that its noise lowers by so many standard deviations."""
+    Scales are as expected, and the strength is lowered by `unlucky` standard deviations of its noise.
+    """
     k, scales = public.k, scales_for(public)
     length, strength = _expected_scales(public, scales, tail)
     strength -= unlucky * _strength_noise(public, scales)
     weakest, off_square = sums_plan.signal_strength(k, tail)
     left = 1.0 - probe_share(public) - scales.total
     released = min(1.0, public.tuning.tail_read * tail / length)
-    return plan_look(
-        public, strength, released, weakest, math.sqrt(off_square), left, stable_plan.allowance_for("auto")
-    )
+    room = stable_plan.allowance_for("auto")
+    return plan_look(public, strength, released, weakest, math.sqrt(off_square), left, room)
 
 
 def _expected_scales(public: Public, scales: Scales, tail: float) -> tuple[float, float]:
@@ -252,13 +246,7 @@ def plan_released(
 
 
 def plan_look(
-    public: Public,
-    strength: float,
-    tail: float,
-    weakest: float,
-    off: float,
-    left: float,
-    allowance: Allowance,
+    public: Public, strength: float, tail: float, weakest: float, off: float, left: float, allowance: Allowance
 ) -> LookPlan | None:
     """Share out `left` of mu² between the test, the noise of the look and the rounds; or all that follows *yes*.
 
@@ -278,7 +266,7 @@ def plan_look(
     for test in tests:
         if public.joint is None:
             rest = left - test
-            margins = stable_plan.margins_to_reach(public.delta_test, mu * math.sqrt(test), allowance.usual)
+            margins = GaussianCoin(mu * math.sqrt(test), public.delta_test).margins(allowance.usual)
         else:
             rest, margins = 1.0, public.joint.coin.margins(allowance.usual)
         plan = levels(margins) if rest > public.tuning.least_left else None
@@ -289,9 +277,9 @@ def plan_look(
         for part in public.tuning.noises:
             noise = part * rest
             start = min(1.0, alone / math.sqrt(noise))
-            if rest - noise - moment < public.tuning.least_rounds:
-                continue
             left_over = rest - noise - moment
+            if left_over < public.tuning.least_rounds:
+                continue
             error = sums_plan.rounds_error(
                 n, d, k, sums_plan.lively(mu, k, d), weakest, off, start, left_over, public.tuning.rounds, LEAN.probe
             )

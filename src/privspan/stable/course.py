@@ -51,20 +51,11 @@ LABELS = ("auto (adaptive)", "auto (stable look)", "auto (stable look, rounds)")
 def course_within(run: Run, source: Table, k: int, gamma: float | None = None, *, constant: bool = False) -> Release:
     """Learn the leading k-dimensional subspace by the course above, for the mu of a run.
 
-    Parameters
-    ----------
-    run : Run
-        Its account is that of `single_account`, or was opened with the `test_share` that `delta_share` returns. With
-        nothing set aside, or where the public numbers say that stable leverage cannot pay off, this is
-        `adaptive_within`, bit for bit.
-    source : table
-        Whatever `adaptive_within` takes.
-    k : int
-    gamma : float, optional
-        As for `private_subspace`; if it is given the probe is saved.
-    constant : bool, default=False
-        Whether the last column is a constant, public or released: its direction is known from the first look on, and
-        needs no precision of its own in the last round.
+    The account of the run is that of `single_account`, or was opened with the `test_share` that `delta_share`
+    returns. With nothing set aside, or where the public numbers say that stable leverage cannot pay off, this is
+    `adaptive_within`, bit for bit. With `gamma` the probe is saved. `constant` says that the last column is one,
+    public or released: its direction is known from the first look on, and needs no precision of its own in the
+    last round.
 
     Guarantee
     ---------

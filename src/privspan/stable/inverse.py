@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,29 +43,14 @@ class Restricted(NamedTuple):
     product_error: float  # of each column, relative to that column before
 
 
-class TailInverse(Protocol):
-    """Z = λ (T + λI)⁻¹ of a tail T (N, N), up to an error of T."""
-
-    @property
-    def moved(self) -> float:
-        """How far, in units of λ and in norm, T may be from the matrix whose inverse this is."""
-
-    @property
-    def norm(self) -> float:
-        """At least ‖Z‖."""
-
-    def restricted(self, row_kept: Mask, columns: Array) -> Restricted | None:
-        """Take rows (N,) out of T and look at the inverse; `columns` (N, r) are zero there. None if it failed."""
-
-
 @dataclass(frozen=True)
 class CholeskyInverse:
     """The inverse as a matrix; smaller sets are reached by Schur complements."""
 
     inverse: Array  # (N, N), symmetric
     width: int
-    moved: float
-    norm: float
+    moved: float  # how far, in units of λ and in norm, T may be from the matrix whose inverse this is
+    norm: float  # at least ‖Z‖
     condition: float  # at least ‖Z‖ ‖Z⁻¹‖
 
     @classmethod
@@ -95,7 +80,7 @@ class CholeskyInverse:
         return cls(inverse, width, moved, norm, norm * rowsum / (ridge * (1 - defect)))
 
     def restricted(self, row_kept: Mask, columns: Array) -> Restricted | None:
-        """Take rows out by a Schur complement of the inverse."""
+        """Take rows (N,) out by a Schur complement; `columns` (N, r) are zero there. None if it failed."""
         size, gone = len(self.inverse), np.flatnonzero(~row_kept)
         blocks, product = diagonal_blocks(self.inverse, self.width), self.inverse @ columns
         multiplied = (gamma(size) + 4 * UNIT_ROUNDOFF) * self.norm
@@ -226,6 +211,10 @@ class SeriesInverse:
                 break
         rounding = 3 * (gamma(len(columns)) * self.frobenius + UNIT_ROUNDOFF)
         return found, (self.spectral * change + rounding) / (1 - self.spectral)
+
+
+TailInverse: TypeAlias = CholeskyInverse | SeriesInverse
+"""Z = λ (T + λI)⁻¹ of a tail T (N, N), up to an error of T."""
 
 
 def _blocks_of_product(left: Array, right: NDArray[np.floating], width: int) -> Array:

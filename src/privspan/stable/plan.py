@@ -79,11 +79,6 @@ class StableBudget:
         return PrivacyCost(budget.epsilon, budget.delta, NEIGHBOURS, self.parts())
 
 
-def margins_to_reach(delta_test: float, mu_test: float, usual: float = USUAL_SCORE) -> tuple[int, int]:
-    """Margins at which a test goes on with probability Φ(usual) and Φ(3)."""
-    return GaussianCoin(mu_test, delta_test).margins(usual)
-
-
 @lru_cache(maxsize=256)
 def normal_scales(k: int, quantile: float, tail: float = 0.0) -> tuple[float, float]:
     """That quantile of the norms of normal records with a tail of that length, and λ_k / n after division by it.
@@ -209,14 +204,8 @@ def _joint_shares(n: int, k: int, epsilon: float, delta: float, split: StableSpl
     shares = split.budget(epsilon, delta)
     scale_norm, strength_share = normal_scales(k, split.norm_quantile)
     mu = shares.mu_signal / math.sqrt(split.signal)  # of all steps
-    levels = partial(
-        plan_levels,
-        n,
-        n,
-        usual_strength(n, strength_share, mu, split.signal),
-        STABLE.ideal / scale_norm,
-        allowance=STABLE.tight,
-    )
+    strength = usual_strength(n, strength_share, mu, split.signal)
+    levels = partial(plan_levels, n, n, strength, STABLE.ideal / scale_norm, allowance=STABLE.tight)
     before = [mu for mu in (shares.mu_scale, shares.mu_tail, shares.mu_long, shares.mu_signal) if mu > 0]
     now = levels(shares.coin.margins())
     least = math.inf if now is None else now.sensitivity() / shares.mu_noise
@@ -234,7 +223,7 @@ def steepest_of(
     least: float = math.inf,
 ) -> JointShares | None:
     """Propose what is done after *yes*, for a noise less than `least`; `no` is a share of what is left for it."""
-    best, left = None, math.sqrt(max(mu_of(epsilon, delta) ** 2 - before**2, 0.0))
+    best, left = None, math.sqrt(max(mu_from_budget(epsilon, delta) ** 2 - before**2, 0.0))
     for shares in STABLE.after_yes:  # one way, then the other, as long as the noise falls
         for share in shares:
             found = steepest(epsilon, delta, before, share * left, no * left, otherwise, rotation)
@@ -245,10 +234,6 @@ def steepest_of(
             if noise < least:
                 best, least = found, noise
     return best
-
-
-mu_of = lru_cache(maxsize=256)(mu_from_budget)
-"""`mu_from_budget`, kept."""
 
 
 def usual_strength(n: int, share: float, mu: float, signal: float, tuning: StableTuning = STABLE) -> float:
@@ -311,7 +296,7 @@ def least_noise(
     best = math.inf, 0.0, 1.0, math.inf
     for test in tests:
         noise = left - test
-        plan = levels(margins_to_reach(delta_test, mu * math.sqrt(test))) if noise >= smallest else None
+        plan = levels(GaussianCoin(mu * math.sqrt(test), delta_test).margins()) if noise >= smallest else None
         if plan is not None:
             sensitivity = plan.sensitivity()
             best = min(best, (sensitivity / (mu * math.sqrt(noise)), test, noise, sensitivity))
@@ -366,7 +351,7 @@ def certified_plan(
     tail: float,
     coin: Coin,
     room: Allowance,
-    changes: Mapping[str, object] | None = None,
+    changes: Mapping[str, Any] | None = None,
     *,
     width: int = 1,
 ) -> LeveragePlan | None:
@@ -374,9 +359,19 @@ def certified_plan(
 
     `strength` and `tail` are released or public, as are all other arguments.
     """
-    return override(
-        plan_levels(n, d, strength, tail, coin.margins(room.usual), room, width=width), changes or {}, width=width
-    )
+    planned = plan_levels(n, d, strength, tail, coin.margins(room.usual), room, width=width)
+    return override(planned, changes, width=width)
+
+
+def override(plan: LeveragePlan | None, changes: Mapping[str, Any] | None, *, width: int = 1) -> LeveragePlan | None:
+    """Replace the numbers that the caller fixed; None if what results has no useful bound."""
+    if plan is None:
+        return None
+    plan = replace(plan, **{name: value for name, value in (changes or {}).items() if name != "split"})
+    plan = replace(plan, largest_margin=min(plan.largest_margin, plan.empty_level - 2))
+    usable = plan.largest_margin >= 1 and plan.movers >= 1 and plan.sensitivity() * np.sqrt(width) < 0.5
+    usable = usable and plan.tail <= plan.signal / 4  # a clear gap: power steps find the space within a few steps
+    return plan if usable and plan.ridge >= SMALLEST_RIDGE else None
 
 
 def _level(**parameters: int) -> None:
@@ -396,14 +391,3 @@ STABLE_OPTIONS: checks.Checks = {
     "split": lambda split: checks.settings(_SPLIT_CHECKS, "split", split),
 }
 """Expert settings of stable leverage: numbers of a `LeveragePlan`, and `split` with those of a `StableSplit`."""
-
-
-def override(plan: LeveragePlan | None, changes: Mapping[str, Any], *, width: int = 1) -> LeveragePlan | None:
-    """Replace the numbers that the caller fixed; None if what results has no useful bound."""
-    if plan is None:
-        return None
-    plan = replace(plan, **{name: value for name, value in changes.items() if name != "split"})
-    plan = replace(plan, largest_margin=min(plan.largest_margin, plan.empty_level - 2))
-    usable = plan.largest_margin >= 1 and plan.movers >= 1 and plan.sensitivity() * np.sqrt(width) < 0.5
-    usable = usable and plan.tail <= plan.signal / 4  # a clear gap: power steps find the space within a few steps
-    return plan if usable and plan.ridge >= SMALLEST_RIDGE else None

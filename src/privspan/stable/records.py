@@ -268,8 +268,8 @@ def public_groups(n: int, k: int, generator: np.random.Generator) -> NDArray[np.
 def unit_tail_squares(table: Table, groups: NDArray[np.intp]) -> Array:
     """Squared smallest singular value of each group of records at unit length, from the rows of the groups alone.
 
-    `groups` (t, k + 1) are disjoint row numbers. Each value is a
-    function of the records of its group, to the last bit, so that `released_tail` may follow.
+    `groups` (t, k + 1) are disjoint row numbers. Each value is a function of the records of its group, to the last
+    bit, so that `released_tail` may follow.
     """
     return np.concatenate([smallest_squares(grams) for grams in group_grams(table, groups)])
 
@@ -351,8 +351,7 @@ class _ScaledRows:
         of_all = n * self._table.dtype.itemsize * _COLUMNS_AT_A_TIME
         wide = max(1, self._table.limits.columns_bytes // of_all) * _COLUMNS_AT_A_TIME
         for first in range(0, d, wide):
-            columns, table = slice(first, min(first + wide, d)), self._table
-            read = table.take_columns(columns)
+            read = self._table.take_columns(slice(first, min(first + wide, d)))
             for start in range(0, read.shape[1], _COLUMNS_AT_A_TIME):
                 yield read[:, start : start + _COLUMNS_AT_A_TIME]
         rows_seen(n)

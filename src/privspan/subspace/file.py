@@ -152,7 +152,7 @@ def _exact_to_json(form: ExactForm) -> dict[str, object]:
 
 
 def _exact_from_json(values: dict[str, Any]) -> ExactForm:
-    integers = listed(_is_hexadecimal)
+    integers = listed(lambda value: isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None)
     fields(values, numerators=listed(integers), denominators=integers, pivots=listed(whole(0)), homogeneous=flag)
     return ExactForm(
         numerators=tuple(tuple(int(value, 16) for value in row) for row in values["numerators"]),
@@ -160,7 +160,3 @@ def _exact_from_json(values: dict[str, Any]) -> ExactForm:
         pivots=tuple(values["pivots"]),
         homogeneous=values["homogeneous"],
     )
-
-
-def _is_hexadecimal(value: object) -> bool:
-    return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None

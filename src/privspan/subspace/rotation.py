@@ -27,14 +27,8 @@ _STILL = 1e-8  # radians: a turn that rounding could make
 def turn_to(loadings: Array, criterion: Criterion, *, kaiser: bool = True, start: Array | None = None) -> Array:
     """Return the matrix (k, k) that loadings (d, k) are to be multiplied by.
 
-    Parameters
-    ----------
-    loadings : (d, k) array
-    criterion : str
-    kaiser : bool
-        Whether rows count as if all had length 1.
-    start : (k, k) array, optional
-        Where to begin, and the only place: a turn that is nearly right, orthogonal for the orthogonal part.
+    With `kaiser` rows count as if all had length 1.  `start` (k, k) is where to begin, and the only place: a turn
+    that is nearly right, orthogonal for the orthogonal part.
     """
     lengths = np.linalg.norm(loadings, axis=1) if kaiser else np.ones(len(loadings))
     rows = loadings / np.where(lengths > 0.0, lengths, 1.0)[:, None]  # (d, k)

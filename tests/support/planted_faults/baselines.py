@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -58,4 +59,4 @@ def longest_gradient(patch):
 
 @fault("a record in every batch of a single pass", lambda: k_dp_pca_refuted(single_pass=True))
 def batches_of_everybody(patch):
-    patch.setattr(k_dp_pca_module, "_own_batches", lambda table, count: k_dp_pca_module._same_batch(table))
+    patch.setattr(k_dp_pca_module, "_own_batches", lambda table, count: repeat(table.rows))
