@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from privspan.blocks.bases import block_bases
 from privspan.privacy.persons import by_person
 from privspan.rows import partition_rows
+from privspan.rows.persons import mixed_places
 from privspan.rows.shifting import less
 from privspan.rows.spread_persons import SpreadPersons, _sent
 from privspan.rows.unit import CHUNK_ROWS, whole_persons
@@ -63,6 +64,14 @@ def test_pairs_are_of_the_same_persons(crowds):
     home, away = (table.pairs(np.random.default_rng(0), less) for table in crowds)
     assert home.shape == away.shape == (4500, 3)
     assert np.array_equal(slots_of(away), home.slots[:])
+
+
+def test_persons_are_mixed_as_in_memory(crowds):
+    home, away = (table.mixed(np.random.default_rng(0)) for table in crowds)
+    assert np.array_equal(slots_of(away), home.slots[:])
+    assert not np.array_equal(home.slots[:], crowds[0].slots[:])
+    places = mixed_places(9001, crowds[0].width, 0, 5)
+    assert np.array_equal(np.sort(places), np.arange(9001))
 
 
 def test_rows_that_come_here_are_those_of_the_table_in_memory(crowds):

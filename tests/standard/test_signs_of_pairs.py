@@ -163,6 +163,18 @@ def test_persons_are_paired_slot_by_slot(n, width):
     assert len(np.unique(met)) == len(met)
 
 
+@pytest.mark.parametrize("width", [1, 8])
+def test_every_pairing_of_persons_is_another(width):
+    """Averaging over pairings is what the told sampling variance counts on."""
+    n, public, met = 60, rng(), set()
+    table = persons(ids(n, width), width)
+    for _ in range(16):
+        both = np.asarray(table.mixed(public).pairs(public, lambda a, b: np.column_stack([a[:, 0], b[:, 0]])).slots[:])
+        assert len(np.unique(both)) == n
+        met |= set(map(tuple, np.sort(both, axis=1)))
+    assert len(met) > 0.8 * 16 * n / 2  # of 1,770 pairs, 480 are drawn
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.integers(0, 99))
 def test_mixing_partitions_is_a_permutation_that_follows_from_lengths(lengths, seed):

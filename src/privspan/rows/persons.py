@@ -27,7 +27,7 @@ from privspan.rows.dealing import Order, PartitionOrders
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums
 from privspan.rows.source import RowPairs, RowSource, TakenRows
 from privspan.rows.table import Made, Numbers, Table
-from privspan.rows.unit import CHUNK_ROWS, PerRow, chunk_sums, of_persons
+from privspan.rows.unit import CHUNK_ROWS, PerRow, chunk_sums, of_persons, whole_persons
 
 Array = NDArray[np.float64]
 
@@ -104,6 +104,11 @@ class PersonTable(Table):
         persons = np.arange(self.shape[0] // 2 * 2).reshape(-1, 2)
         slots = np.column_stack([self.numbers_of(persons[:, side]) for side in (0, 1)])
         return self._with(RowPairs(self.slots, slots, make))
+
+    def mixed(self, public: np.random.Generator) -> PersonTable:
+        """Return the persons in another order, from a public generator, so that other neighbours are pairs."""
+        order = mixed_places(self.shape[0], self.width, 0, int(public.integers(2**63)))
+        return self._with(TakenRows(self.slots, self.numbers_of(order)))
 
     def coordinates(self, basis: Array, offset: Array | None = None) -> PersonTable:
         """Return the coordinates of every row, in memory."""
@@ -189,6 +194,22 @@ def chosen_rows(counts: Numbers, draws: Array, width: int) -> Numbers:
     """
     turns = (draws[:, None] + np.arange(width) / width) % 1.0  # (persons, width)
     return np.minimum((turns * counts[:, None]).astype(np.intp), counts[:, None] - 1)
+
+
+def two_chunks(width: int) -> int:
+    """Return how many persons two chunks of rows hold: partitions of persons end at multiples of that."""
+    return 2 * whole_persons(CHUNK_ROWS, width) // width
+
+
+def mixed_places(n: int, width: int, first: int, seed: int) -> Numbers:
+    """Return n persons, the first of whom has that place in the table, in a public order within every two chunks.
+
+    They are numbered from 0 on.  The order is the same wherever they are, if the first begins two chunks.
+    """
+    step, order = two_chunks(width), np.arange(n)
+    for start in range(0, n, step):
+        np.random.default_rng((seed, first + start)).shuffle(order[start : start + step])
+    return order
 
 
 def slotted(

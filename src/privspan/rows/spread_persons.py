@@ -23,11 +23,11 @@ from privspan.rows.exchange import Piece, exchange, recut
 from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, Keyed, PartitionedIds, digest
 from privspan.rows.partitioned_rows import ChunkSums, PartitionedRows, PartitionedSums, RowValues
 from privspan.rows.partitions import PartitionedTable, opener_of, partitioned_column
-from privspan.rows.persons import Belongings, PersonTable, averaged_sums, chosen_rows
+from privspan.rows.persons import Belongings, PersonTable, averaged_sums, chosen_rows, mixed_places, two_chunks
 from privspan.rows.place import Part
 from privspan.rows.source import HeldRows, RowSource, as_source
 from privspan.rows.table import DOUBLE, Array, Made, Numbers, Table
-from privspan.rows.unit import CHUNK_ROWS, of_persons, whole_persons
+from privspan.rows.unit import of_persons
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,11 @@ class SpreadPersons(PersonTable):
         lengths = [persons // 2 * self.width for persons in self._persons]
         return self._made(self.spread.then(partial(_paired, make, self.width), lengths=lengths, dtype=DOUBLE))
 
+    def mixed(self, public: np.random.Generator) -> SpreadPersons:
+        """Return the persons in another order, that of the same table in memory: it keeps to partitions."""
+        first = [0, *np.cumsum(self._persons[:-1]).tolist()]
+        return self._made(self.spread.then(partial(_mixed, self.width, int(public.integers(2**63))), first))
+
     def coordinates(self, basis: Array, offset: Array | None = None) -> SpreadPersons:
         """Return the coordinates of every row, made when they are needed."""
         return self._made(self.spread.coordinates(basis, offset))
@@ -197,7 +202,7 @@ def spread_persons(found: PartitionedIds, places: Numbers, draws: Array, width: 
     table, place, n = found.table, found.table.place, len(places)
     of_person = np.argsort(places)  # the place of each
     # Chunks of pairs are whole, too.
-    unit = 2 * whole_persons(CHUNK_ROWS, width) // width
+    unit = two_chunks(width)
     most = -(-n // (unit * found.partitions)) * unit
     edges = tuple(np.cumsum([0, *_cut(n, most, width)]).tolist())
     count, at = len(table.parts), [of_person[persons] for persons in found.persons]
@@ -254,6 +259,11 @@ def _paired(make: Make, width: int, part: Reals) -> Stored:
     half = len(persons) // 2
     first, second = (persons[side : 2 * half : 2].reshape(-1, part.shape[1]) for side in (0, 1))
     return make(first, second)
+
+
+def _mixed(width: int, seed: int, part: Reals, first: int) -> Reals:
+    persons = part.reshape(-1, width, part.shape[1])
+    return persons[mixed_places(len(persons), width, first, seed)].reshape(part.shape)
 
 
 def _every(width: int, part: Reals) -> Reals:
