@@ -169,7 +169,9 @@ def test_every_pairing_of_persons_is_another(width):
     n, public, met = 60, rng(), set()
     table = persons(ids(n, width), width)
     for _ in range(16):
-        both = np.asarray(table.mixed(public).pairs(public, lambda a, b: np.column_stack([a[:, 0], b[:, 0]])).slots[:])
+        both = np.asarray(
+            table.mixed(public).pairs(public, lambda a, b: np.column_stack([a[:, 0], b[:, 0]])).slots[:]
+        )
         assert len(np.unique(both)) == n
         met |= set(map(tuple, np.sort(both, axis=1)))
     assert len(met) > 0.8 * 16 * n / 2  # of 1,770 pairs, 480 are drawn
