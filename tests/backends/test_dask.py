@@ -205,6 +205,20 @@ def test_a_partition_of_nan_counts_as_rows_of_zeros(client, data, options):
     assert releases[0] == releases[1]
 
 
+def test_an_array_that_the_workers_hold_already_is_used_as_it_is(client, data):
+    """So are its targets and whose rows they are: what `persist()` leaves of a graph are futures."""
+    X, owners = data[0][:, :3], np.arange(N) // 3
+    y = np.nan_to_num(X[:, 0])
+    bounds = {"norm_bound": 5.0, "target_bound": 5.0, "rng": 1, **EPSILON_DELTA}
+    table, targets = on_dask(X), da.from_array(y, chunks=(LENGTHS,))
+    person = da.from_array(owners, chunks=(LENGTHS,))
+    wanted = [ps.private_regression(table, targets, person=whose, **bounds) for whose in (None, person)]
+    held = [array.persist() for array in (table, targets, person)]
+    found = [ps.private_regression(*held[:2], person=whose, **bounds) for whose in (None, held[2])]
+    for one, other in zip(wanted, found, strict=True):
+        assert one.coefficients.tobytes() == other.coefficients.tobytes()
+
+
 class CountingClient(distributed.Client):
     """Counts how often it is asked for something."""
 

@@ -67,7 +67,11 @@ def open_ids(ids: Collection) -> list[Part]:
 def _chunks(collection: Collection) -> list[Part]:
     """Return the chunks of an array, or the partitions of a dataframe."""
     chunks = collection.to_delayed()
-    return list(chunks.ravel().tolist() if isinstance(chunks, np.ndarray) else chunks)
+    if not isinstance(chunks, np.ndarray):
+        return list(chunks)
+    if any(chunk.key not in chunk.dask for chunk in chunks.flat):  # Dask forgets chunks that are on workers already
+        chunks = collection.to_delayed(optimize_graph=False)
+    return list(chunks.flat)
 
 
 def counted(X: Collection) -> tuple[int, ...]:
