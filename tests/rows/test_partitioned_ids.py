@@ -171,6 +171,59 @@ class Chameleon:
         return 0
 
 
+def test_intervals_are_told_apart_by_where_they_are_sent():
+    """So that rows that change places are noticed."""
+    ends = [pd.Interval(0, 1), pd.Interval(1, 2), pd.Interval(0, 1, closed="left")]
+    days = [pd.Interval(pd.Timestamp(0), pd.Timestamp(day, unit="D")) for day in (1, 2)]
+    assert len({scattered(key_of(one)) for one in [*ends, *days]}) == 5
+
+
+def frame_of(*columns):
+    """A Dask frame whose partitions have these ids, whatever types a reader has made of them."""
+    frames = pytest.importorskip("dask.dataframe")
+    parts = [pd.DataFrame({"a": np.zeros(len(ids)), "patient": ids}) for ids in columns]
+    delayed = [dask.delayed(part) for part in parts]
+    with dask.config.set({"dataframe.convert-string": False}):
+        return frames.from_delayed(delayed, meta=parts[0].iloc[:0], verify_meta=False)
+
+
+LONG = 2**60 + np.arange(10)
+READ_OTHERWISE = {
+    "long numbers as floats": (LONG, np.append(LONG.astype(float), np.nan)),
+    "text as numbers": (pd.Series(["007", "7", "A12"], dtype="str"), pd.Series([7, 7])),
+    "text as floats": (pd.Series(["7.50", "A12"], dtype="str"), pd.Series([7.5])),
+}
+
+
+@pytest.mark.parametrize("kind", READ_OTHERWISE)
+def test_nobody_is_several_persons_because_a_reader_made_numbers_of_some_ids(kind):
+    """As of Parquet files, whose column of whole numbers is one of floats wherever somebody's id is missing."""
+    X = frame_of(*READ_OTHERWISE[kind])
+    series = X["patient"]
+    rows = da.from_array(np.zeros((sum(map(len, READ_OTHERWISE[kind])), 1)))
+    rows = rows.rechunk((tuple(map(len, READ_OTHERWISE[kind])), 1))
+    for held, person in ((X, "patient"), (rows, series)):
+        with pytest.raises(ValueError, match="ids of its declared type in all partitions") as refusal:
+            partitioned_ids(held, person)
+        assert not any(letter in str(refusal.value) for letter in "07A")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (np.arange(10), np.append(np.arange(10.0), np.nan)),  # short numbers are told apart as floats, too
+        (LONG.astype(float), np.append(LONG.astype(float), np.nan)),  # in all partitions alike
+        (pd.Series(["7", "A12"], dtype="str"), pd.Series([np.nan, np.nan])),
+        (np.arange(4), pd.Series([np.nan, np.inf])),
+    ],
+)
+def test_ids_of_another_type_that_says_as_much_are_taken(columns):
+    expected = at_home(
+        id_codes(np.concatenate([np.asarray(one, dtype=object) for one in columns]), sum(map(len, columns)))
+    )
+    assert persons_of(partitioned_ids(frame_of(*columns), "patient")) == expected
+
+
 def test_objects_that_may_be_equal_to_others_are_refused():
     assert scattered(Ward.EAST) == scattered(Ward(1))
     assert scattered(pd.Interval(0, 1)) == scattered(pd.Interval(0.0, 1.0))

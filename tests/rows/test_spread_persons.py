@@ -10,7 +10,7 @@ from privspan.privacy.persons import by_person
 from privspan.rows import partition_rows
 from privspan.rows.persons import mixed_places
 from privspan.rows.shifting import less
-from privspan.rows.spread_persons import SpreadPersons, _sent
+from privspan.rows.spread_persons import SpreadPersons, _in_slots, _sent
 from privspan.rows.unit import CHUNK_ROWS, whole_persons
 
 
@@ -111,3 +111,11 @@ def test_a_row_is_sent_once_however_many_slots_it_fills():
         assert [len(one) for one in route] == [8, 8]
         (piece,) = _sent(routes.edges, route, np.zeros((2, 2)), ids(), told)
         assert len(piece[2]) == piece[1].sum() == 2
+
+
+@pytest.mark.parametrize("slots", [[0, 1], [0, 1, 1], [0, 1, 2, 2]])
+def test_slots_that_nobody_fills_or_two_do_are_an_error(slots):
+    """They would be what memory held before: tables that change while workers die can bring this about."""
+    piece = np.array(slots), np.ones(len(slots), dtype=bool), np.zeros((len(slots), 2))
+    with pytest.raises(ValueError, match="the same rows whenever it is computed"):
+        _in_slots(piece, 3)

@@ -9,6 +9,7 @@ own id, and their own numbers; docs/explanation/several-rows.md, "Tables in part
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from privspan._lib.distinct import cell_by_cell
 from privspan._lib.errors import Parameter, ParameterError
-from privspan._lib.frames import as_frame
+from privspan._lib.frames import as_frame, dtype_kind
 from privspan._lib.identity import UntellableError, keys_of, scattered
 from privspan.rows.exchange import Piece, exchange
 from privspan.rows.ids import one_column, untellable, without_column
@@ -113,7 +114,22 @@ def _opened(X: object, person: Ids, what: Parameter | str) -> tuple[object, Part
     if tuple(filter(None, sizes)) != table.lengths:
         raise ParameterError("{person} must have one id per row, in the partitions of {X}; got other partitions.")
     parts = [part for part, length in zip(parts, sizes, strict=True) if length]
-    return declared, table, table.place.map(partial(_keyed, what), parts), len(lengths)
+    lost = _lost_as((ids if isinstance(person, str) else person).dtype)
+    return declared, table, table.place.map(partial(_keyed, what, lost=lost), parts), len(lengths)
+
+
+def _lost_as(declared: Any) -> tuple[str, float]:
+    """Return as which kinds of numbers, and from what size on, ids of a declared type are no longer told apart.
+
+    A reader may have made these of some partitions and not of others: one person would be taken for several.
+    """
+    if dtype_kind(declared).other == "text":
+        return "biuf", 0.0  # "007" is not 7
+    return ("f", 2.0**53) if _kind(declared) in "iu" else ("", 0.0)
+
+
+def _kind(dtype: Any) -> str:
+    return str(getattr(dtype, "kind", "O"))
 
 
 def digest(read: Keyed) -> int:
@@ -134,13 +150,20 @@ def _here(ids: object, table: PartitionedTable, what: Parameter | str) -> list[P
     return table.place.send(read)
 
 
-def _keyed(what: Parameter | str, ids: Ids) -> Keyed:
+def _keyed(what: Parameter | str, ids: Ids, lost: tuple[str, float] = ("", 0.0)) -> Keyed:
     """Return the different keys of a column of ids, and of each cell the number of its key, -1 where it is missing.
 
-    A key is a function of its cell alone, so it means the same in every partition.
+    A key is a function of its cell alone, so it means the same in every partition; not where it was `lost`.
     """
     held = as_frame(ids)
     column = one_column(held)
+    kinds, size = lost
+    numbers: Any = column.cells if column is not None and _kind(getattr(ids, "dtype", None)) in kinds else ()
+    if any(size <= abs(number) < math.inf for number in numbers):
+        told = "read them as text, or as `Int64` if some are missing"
+        raise ParameterError(
+            "{what} must hold ids of its declared type in all partitions: {told}.", what=what, told=told
+        )
     if column is not None and column.stand_ins:
         places, first = np.unique(column.places, return_index=True)
         known = places >= 0

@@ -234,8 +234,7 @@ def _asked(count: int, width: int, owned: Belongings, places: Numbers, draws: Ar
 def _sent(edges: Sequence[int], route: Piece, rows: Reals, ids: Keyed, before: int) -> list[Piece]:
     """Return, for each partition of slots, the slots to fill, where a new row begins, and each row once."""
     if digest(ids) != before:  # else rows would be taken for those of others
-        told = "`persist()` it first, as it may depend on the order in which tasks end"
-        raise ParameterError("{X} must hold the same rows whenever it is computed: {told}.", told=told)
+        raise _unsteady()
     numbers, slots = route
     target = np.searchsorted(edges, slots, side="right") - 1
     order = np.lexsort((numbers, target))
@@ -247,8 +246,17 @@ def _sent(edges: Sequence[int], route: Piece, rows: Reals, ids: Keyed, before: i
     return list(zip(*parts, strict=True))
 
 
+def _unsteady() -> ParameterError:
+    told = "`persist()` it first, as it may depend on the order in which tasks end"
+    return ParameterError("{X} must hold the same rows whenever it is computed: {told}.", told=told)
+
+
 def _in_slots(piece: Piece, size: int) -> Reals:
     slots, fresh, rows = piece
+    if (
+        len(slots) != size or (np.bincount(slots, minlength=size) != 1).any()
+    ):  # else a slot is what memory held before
+        raise _unsteady()
     filled = np.empty((size, rows.shape[1]), dtype=rows.dtype)
     filled[slots] = rows[np.cumsum(fresh) - 1]
     return filled
