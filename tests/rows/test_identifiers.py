@@ -9,11 +9,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 
 import privspan as ps
 from privspan import IdentifierWarning
@@ -113,6 +117,22 @@ def test_the_column_of_persons_is_no_reason_to_warn(name):
     assert told == [f"Column 'uuid' of X is named like an identifier, and used like any other number. {drop}"]
 
 
+def test_a_cross_validation_is_told_once():
+    """However often it fits, and though scikit-learn resets what Python has shown."""
+    frame, steps = table(["age", "bmi", "searched_id"]), [("pca", ps.PrivatePCA(1, **BUDGET)), ("rest", Ridge())]
+    search = GridSearchCV(Pipeline(steps), {"pca__n_components": [1, 2]}, cv=2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.resetwarnings()
+        warnings.simplefilter("default")
+        search.fit(frame, frame["age"])
+    assert sum(warning.category is IdentifierWarning for warning in seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IdentifierWarning)
+        for _ in range(2):
+            with pytest.raises(IdentifierWarning):
+                ps.PrivatePCA(1, **BUDGET).fit(frame)
+
+
 def test_several_columns_are_named_together():
     told = fitted_with(CALLS["private_mean"], table(["index", "age", "Unnamed: 0"]))[1]
     start = "Columns 'index', 'Unnamed: 0' of X are named like an identifier, and used like any other number. "
@@ -155,4 +175,29 @@ def test_files_leave_out_what_frames_warn_of(tmp_path, suffix):
 def test_words_of_a_category_are_no_names():
     frame = table(["age"]).assign(document=["id", "pass"] * 30)
     call = lambda X: ps.private_pca(X, 1, categories={"document": ["id", "pass"]}, **BUDGET)  # noqa: E731
-    assert fitted_with(call, frame)[1] == []
+    for X in (frame, pa.Table.from_pandas(frame).to_reader()):
+        assert fitted_with(call, X)[1] == []
+
+
+def test_a_category_is_not_used_like_any_other_number():
+    frame = table(["age", "user_id"]).assign(ward_id=[1, 2, 3] * 20)
+    call = lambda X: ps.private_pca(X, 1, categories={"ward_id": [1, 2, 3]}, **BUDGET)  # noqa: E731
+    for X in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame).to_reader()):
+        (told,) = fitted_with(call, X)[1]
+        assert "'user_id'" in told
+        assert "ward_id" not in told
+
+
+def test_names_of_rows_are_known_however_a_package_calls_them(tmp_path):
+    """As R and pandas write them: in a first column without a name."""
+    path = tmp_path / "people.csv"
+    table(["age", "bmi"]).to_csv(path)
+    for X in (pd.read_csv(path), pl.read_csv(path), pa.csv.read_csv(path), pl.scan_csv(path)):
+        assert len(fitted_with(CALLS["private_mean"], X)[1]) == 1
+        if not isinstance(X, pl.LazyFrame):
+            assert len(fitted_with(CALLS["baseline"], X)[1]) == 1
+    parquet.write_table(pa.csv.read_csv(path), tmp_path / "people.parquet")
+    for suffix in ("csv", "parquet"):
+        rows = open_rows(tmp_path / f"people.{suffix}")
+        assert (rows.names, len(rows.left_out)) == (("age", "bmi"), 1)
+        assert tomllib.loads(draft_schema(tmp_path / f"people.{suffix}"))["columns"][""]["type"] == "skip"

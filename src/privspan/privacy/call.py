@@ -32,6 +32,7 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -57,6 +58,7 @@ _Result = TypeVar("_Result")
 
 _LARGE_EPSILON = 10.0  # beyond, a message: a result may be 22,000 times as likely with a person's row as without
 _LARGE_DELTA = 0.01
+_seen: set[str] = set()  # of names, in this process: a cross-validation would hear it for every fold
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -111,6 +113,7 @@ class Call:
         self._spending: Any = None
         self._told = self._looks = False  # told of a weak budget; it may have seen values, and counts as paid for
         self._given = None if X is None else (X, person)
+        self._categories: Collection[str] = ()  # columns that are not used as numbers
         self._waiting: list[tuple[str, type[Warning]]] = []
         self._persons: PersonTable | None = None
         self._result: object = None
@@ -139,8 +142,9 @@ class Call:
         if categories is None and (isinstance(X, np.ndarray) or given_table(X) is not None):
             return X
         table = taken(X, person, categories)
+        self._categories = getattr(table, "levels", ())
         if table is not X and getattr(table, "as_frame", False):
-            self._given = (table, person if self._given else "")
+            self._given = (table, person if self._given else False)
             self._ends.callback(table.close)
         return table
 
@@ -159,7 +163,7 @@ class Call:
     def open(self, X: object, *, min_rows: int = 1, accept_sparse: bool = True) -> Table:
         """Return a table as `privspan.rows.door.open_table` does, and tell of a weak budget for so many rows."""
         X = self.taken(X)
-        self._given = self._given or (X, "")  # of a function that takes no ids
+        self._given = self._given or (X, False)  # of a function that takes no ids
         source = open_table(X, min_rows=min_rows, accept_sparse=accept_sparse)
         self.counted(source.shape[0])
         return source
@@ -177,18 +181,21 @@ class Call:
     def _tell_of_identifiers(self, X: object, person: object) -> None:
         """Tell of columns of a frame that are named like an identifier; none is left out.
 
-        `person` is what the caller says of ids: None if nothing, "" where that cannot be said.
+        `person` is what the caller says of ids: None if nothing, False where that cannot be said.
         """
-        names = [name for name in identifiers(X) if not isinstance(person, str) or name != person]
+        known = {*self._categories, person if isinstance(person, str) else None}
+        names = [name for name in identifiers(X) if name not in known]
         if names:
             one, listed = len(names) == 1, ", ".join(map(repr, names))
             is_named, it = ("Column {} of X is", "it") if one else ("Columns {} of X are", "them")
             ids = f", or say that the rows of a person share it: person={names[0]!r}" if person is None else ""
-            self.warn(
+            message = (
                 f"{is_named.format(listed)} named like an identifier, and used like any other number. "
-                f"Drop {it}{ids}. Rename {it} if {it if one else 'they'} hold{'s' if one else ''} measurements.",
-                IdentifierWarning,
+                f"Drop {it}{ids}. Rename {it} if {it if one else 'they'} hold{'s' if one else ''} measurements."
             )
+            if message not in _seen or _wants_all(IdentifierWarning):
+                _seen.add(message)
+                self.warn(message, IdentifierWarning)
 
     # ---- From the first look on ------------------------------------------------------------------------------------
 
@@ -252,6 +259,12 @@ class Call:
             except Warning as error:
                 error.release = self._result  # type: ignore[attr-defined]
                 raise
+
+
+def _wants_all(category: type[Warning]) -> bool:
+    """Tell whether somebody asks for every warning of this kind, or makes errors of them."""
+    asked = (rule for rule in warnings.filters if rule[0] not in ("default", "module", "once", "ignore"))
+    return any(issubclass(category, rule[2]) for rule in asked)
 
 
 def _person_of(X: object, person: Any) -> str | None:

@@ -11,6 +11,7 @@ import re
 from privspan._lib.frames import frame_columns, frame_package
 from privspan._lib.streams import native
 from privspan.rows.columns import column_names
+from privspan.rows.levels import indicator_names
 from privspan.rows.source import RowSource
 
 _WORDS = "id|uid|uuid|guid"
@@ -28,14 +29,16 @@ def looks_like_identifier(name: str) -> bool:
     """Tell whether a column's name says that it identifies the record.
 
     The rule: the name is "id", "uuid", "index", "row id", "row names", "userid" or the like; or it ends in the word
-    "id", "uid", "uuid" or "guid" ("user_id", "Order ID"); or it ends so in camel case ("userId").
+    "id", "uid", "uuid" or "guid" ("user_id", "Order ID"); or it ends so in camel case ("userId"); or there is none,
+    as above written names of rows: pandas reads "Unnamed: 0" there.
 
     Examples
     --------
     >>> [name for name in ("id", "user_id", "userId", "humid", "body_mass_index") if looks_like_identifier(name)]
     ['id', 'user_id', 'userId']
     """
-    return any(rule.fullmatch(name.strip()) for rule in (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE))
+    name = name.strip()
+    return not name or any(rule.fullmatch(name) for rule in (_WHOLE_NAME, _LAST_WORD, _CAMEL_CASE))
 
 
 def identifiers(X: object) -> list[str]:
@@ -49,7 +52,9 @@ def identifiers(X: object) -> list[str]:
     """
     X = native(X)
     if isinstance(X, RowSource):
-        return [name for name in X.names or () if looks_like_identifier(name)] if X.as_frame else []
+        words = {name for category in X.levels.items() for name in indicator_names(*category)}
+        names = X.names if X.as_frame else None
+        return [name for name in names or () if name not in words and looks_like_identifier(name)]
     frame = (
         getattr(X, "_meta", X) if hasattr(type(X), "_meta") else X
     )  # of Dask: an empty frame of the same names and types

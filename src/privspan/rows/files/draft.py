@@ -105,8 +105,7 @@ def _file_draft(path: Path, declared: Schema) -> str:
 
 def _drafted(name: str, column: Column) -> Column:
     """Skip a number that only tells who the record is of."""
-    unwanted = not name or looks_like_identifier(name)
-    return Column("skip") if column.type == "number" and unwanted else column
+    return Column("skip") if column.type == "number" and looks_like_identifier(name) else column
 
 
 def draft_stream(given: object) -> str:
