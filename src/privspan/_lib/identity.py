@@ -80,8 +80,9 @@ def scattered(key: Hashable) -> int:
         return scattered(("cells", *sorted(map(scattered, key))))
     if isinstance(key, Enum) or type(key).__name__ == "Period":
         return zlib.crc32(str(key).encode())
-    if type(key).__name__ == "Interval":  # of pandas
-        return scattered((key_of(key.left), key_of(key.right), key.closed))
+    if type(key).__name__ == "Interval":
+        ends: Any = key  # of pandas
+        return scattered((key_of(ends.left), key_of(ends.right), ends.closed))
     if key is None or type(key).__module__.partition(".")[0] == "pandas":
         return 0
     raise UntellableError("an object that may be equal to one of another class")
