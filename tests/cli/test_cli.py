@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -583,6 +584,25 @@ def test_fit_reads_csv_from_standard_input(folder: Path, monkeypatch, capsys) ->
     assert main(fit_with(file="-", ledger="b.json", dataset="people")) == 0
     assert "standard input, 3,000 rows" in capsys.readouterr().out
     assert Ledger("b.json").account("people").spent.epsilon == 1.0
+
+
+def test_what_a_killed_command_had_read_from_standard_input_goes_with_the_next(
+    folder: Path, tmp_path_factory, monkeypatch
+) -> None:
+    copies = tmp_path_factory.mktemp("copies")
+    monkeypatch.setenv("PRIVSPAN_TMPDIR", str(copies))
+    text = (folder / "people.csv").read_bytes()
+    command = [sys.executable, "-m", "privspan", *fit_with(file="-")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        running.stdin.write(text)
+        running.stdin.flush()
+        while not (left := list(copies.glob("privspan-copy-*/stdin.csv"))):
+            time.sleep(0.01)
+        running.kill()
+    assert left[0].parent.stat().st_mode & 0o777 == 0o700
+    done = subprocess.run(command, input=text, capture_output=True)
+    assert (done.returncode, list(copies.iterdir())) == (0, [])
+    assert b"Removed a temporary copy of a table that a process had left behind" in done.stderr
 
 
 SURVEY = "person_id;city;age;income\n" + "".join(f"{i};Ulm;{20 + i % 7},5;{i % 11}\n" for i in range(400))

@@ -257,7 +257,7 @@ def test_a_place_shows_no_url() -> None:
 
 
 def test_copies_that_a_killed_process_left_are_told_of_in_one_sentence(folder: Path, monkeypatch, capsys) -> None:
-    left = folder / "privspan-copy-left"
+    left = folder / "privspan-copy-left.temporary"
     left.mkdir(mode=0o700)
     (left / "people.parquet").touch()
     monkeypatch.setenv("PRIVSPAN_TMPDIR", str(folder))

@@ -1,5 +1,6 @@
 """Whatever hands out batches, as one thing: types before any row, some columns, in the order of the table."""
 
+import duckdb
 import narwhals
 import numpy as np
 import polars as pl
@@ -37,9 +38,25 @@ def test_batches_are_as_long_as_was_asked_for(make):
 
 
 def test_wide_tables_come_a_few_rows_at_a_time():
-    assert batches_of(arrow(np.ones((2, 3))).to_reader()).rows == 2**16
+    assert Limits().stream_rows(3) == 2**16
     assert Limits().stream_rows(2**20) == 8
     assert Limits().stream_rows(2**40) == 1
+
+
+def test_columns_whose_names_differ_in_capitals_alone_are_not_mixed_up():
+    """They are one name to DuckDB."""
+    rows = duckdb.sql("select 1.0 as age, 2.0 as AGE, 3.0 as Age")
+    for columns, values in ((["Age", "age"], [3, 1]), (["AGE"], [2])):
+        (batch,) = batches_of(rows).read(columns)
+        assert batch.schema.names == columns
+        assert [column[0].as_py() for column in batch.columns] == values
+
+
+def test_a_relation_reads_the_columns_that_are_asked_for_alone():
+    """A cell of another, one of two gigabytes say, must not break the reading off."""
+    broken = duckdb.sql("select 1.0 as age, error('cell') as word from range(3)")
+    assert batches_of(broken).types.names == ["age", "word"]
+    assert sum(batch.num_rows for batch in batches_of(broken).read(["age"])) == 3
 
 
 def test_a_dataset_reads_the_columns_that_are_asked_for_alone(tmp_path):

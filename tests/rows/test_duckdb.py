@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from privspan.rows import UnreadableFileError, open_rows
+from privspan.rows.limits import Limits
 
 
 @pytest.fixture
@@ -46,6 +47,26 @@ def test_an_expression_that_fails_on_a_record_is_told_without_its_cell(url: str)
         open_rows(url, query="select cast(word || 'secret' as integer) as number from people")
     assert "secret" not in str(refusal.value)
     assert np.isnan(open_rows(url, query="select try_cast(word as integer) as number from people")[:]).all()
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("case when i = 99999 then error('secret') else i end", "fails on some record"),
+        ("case when i = 99999 then cast('secret' as integer) else i end", "fails on some record"),
+    ],
+)
+def test_a_failure_in_the_middle_is_told_as_one_at_the_beginning(url: str, expression: str, words: str) -> None:
+    query = f"select {expression} as x, i as y from range(100000) as numbers(i)"
+    with pytest.raises(UnreadableFileError, match=words) as refusal:
+        open_rows(url, query=query)
+    assert "secret" not in str(refusal.value)
+    assert open_rows(url, query=query, columns=["y"]).shape == (100_000, 1)  # what is not used is not computed
+
+
+def test_a_query_that_needs_more_memory_than_it_gets_is_told_so(url: str) -> None:
+    with pytest.raises(UnreadableFileError, match="it needs more memory than it gets here"):
+        open_rows(url, query="select len(list(range)) as x from range(5000000)", limits=Limits(database_bytes=2**25))
 
 
 def test_a_file_that_another_program_writes_to_is_refused(url: str) -> None:

@@ -132,6 +132,21 @@ OTHERS = [
 ]  # fmt: skip
 
 
+CANNOT_BE_HELD = ["interval '100000000 hours'", "array[interval '100000000 hours']", "row(1, 2)", "1 / (1 - i)"]
+
+
+@pytest.mark.slow
+@needs_server
+@pytest.mark.parametrize("cell", CANNOT_BE_HELD)
+def test_a_cell_that_the_driver_cannot_hold_breaks_nothing_off(cell: str, server: Server) -> None:
+    """Of a column that is not used, or of the ids: it is not sent, or sent as text."""
+    query = f"select i::float8 as age, {cell} as other from generate_series(0, 2) as numbers(i) order by i desc"
+    asked = {"columns": ["age"]} if "i)" in cell else {}
+    np.testing.assert_array_equal(open_rows(server.url(), query=query, **asked)[:], [[2], [1], [0]])
+    if cell.startswith("interval"):
+        assert open_rows(server.url(), query=query, person="other").ids().tolist() == [0, 0, 0]
+
+
 @pytest.mark.slow
 @needs_server
 def test_declared_types_decide(server: Server) -> None:

@@ -101,10 +101,10 @@ def test_what_a_killed_process_leaves_goes_with_the_next_copy_and_what_others_ho
 
 def test_several_leftovers_are_told_in_one_sentence(base):
     for name in ("a", "b"):
-        folder = base / f"privspan-copy-{name}"
+        folder = base / f"privspan-copy-{name}.temporary"
         folder.mkdir(mode=0o700)
         (folder / "people.parquet").touch()
-    (base / "privspan-copy-empty").mkdir()
+    (base / "privspan-copy-empty.temporary").mkdir()
     with pytest.warns(LeftoverWarning, match="^Removed 2 temporary copies of tables that a process had left behind"):
         assert remove_leftovers(base) == 2
     assert list(base.iterdir()) == []
@@ -113,16 +113,24 @@ def test_several_leftovers_are_told_in_one_sentence(base):
 def test_links_and_files_of_that_name_are_left_alone(base, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "precious").touch()
-    (base / "privspan-copy-link").symlink_to(elsewhere)
-    (base / "privspan-copy-file").touch()
+    (base / "privspan-copy-link.temporary").symlink_to(elsewhere)
+    (base / "privspan-copy-file.temporary").touch()
     assert remove_leftovers(base) == 0
     assert (elsewhere / "precious").exists()
     assert len(list(base.iterdir())) == 2
 
 
+def test_folders_of_ones_own_are_left_alone(base):
+    for name in ("privspan-copy-of-results", "privspan-copy-abcdefgh", "results.temporary"):
+        (base / name).mkdir(mode=0o700)
+        (base / name / "precious").touch()
+    assert remove_leftovers(base) == 0
+    assert len(list(base.glob("*/precious"))) == 3
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can own what others cannot")
 def test_what_belongs_to_others_is_left_alone(base):
-    folder = base / "privspan-copy-other"
+    folder = base / "privspan-copy-other.temporary"
     folder.mkdir()
     os.chown(folder, 12345, 12345)
     assert remove_leftovers(base) == 0

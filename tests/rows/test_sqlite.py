@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privspan.rows import open_rows
+from privspan.rows import Column, Schema, UnreadableFileError, open_rows
 
 CELLS = st.one_of(
     st.none(),
@@ -93,6 +93,22 @@ def test_ids_of_mixed_types_and_of_any_length(tmp_path: Path) -> None:
     rows = opened(tmp_path, ("integer", "real"), [(one, 1) for one in ids], person="c0")
     assert len({*rows.ids().tolist()}) == 6
     assert rows.ids()[0] == rows.ids()[3]
+
+
+def test_whole_numbers_are_the_same_words_and_ids_however_they_are_written(tmp_path: Path) -> None:
+    """A column of reals holds 1.0 where 1 was written."""
+    ward = Schema({"c0": Column("category", categories=[1, 2]), "c1": Column("number")})
+    rows = opened(tmp_path, ("real", ""), [(1, 1), (2, 1.0), (None, 2.5)], schema=ward)
+    np.testing.assert_array_equal(rows[:][:, :2], [[1, 0], [0, 1], [np.nan, np.nan]])
+    assert opened(tmp_path, ("real", ""), [(1, 1), (2, 1.0), (3, 2.5)], person="c1").ids().tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("place", [0, 99_999])
+def test_an_expression_that_fails_on_a_record_is_told_as_such(place: int, tmp_path: Path) -> None:
+    numbers = "with recursive r(i) as (select 0 union all select i + 1 from r where i < 99999)"
+    query = f"{numbers} select case i when {place} then abs(-9223372036854775808) else i end as x from r"
+    with pytest.raises(UnreadableFileError, match="an expression in it fails on some record; write it so"):
+        opened(tmp_path, ("real",), [], query)
 
 
 @settings(deadline=None, max_examples=60)

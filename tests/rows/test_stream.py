@@ -161,6 +161,18 @@ def test_dictionaries_of_batches_may_differ():
             np.testing.assert_array_equal(np.asarray(rows)[:, 0], [1.0, 0.0, 0.0, nan, 1.0, nan, 0.0])
 
 
+@pytest.mark.parametrize("other", [pa.array([2]), pa.array([2], pa.int16()), pa.array([2.5]), pa.array(["2"])])
+@pytest.mark.parametrize("limits", [LIMITS, SPOOLED], ids=["in memory", "in a file"])
+def test_a_batch_of_another_type_is_refused_whatever_it_holds(limits, other):
+    """Else its cells would decide whether they can be made what was announced."""
+    parts = [pa.record_batch([column], names=["age"]) for column in (pa.array([1] * 99, pa.int8()), other)]
+    with pytest.raises(UnreadableFileError, match="batches of other types than it has announced"):
+        open_rows(pa.RecordBatchReader.from_batches(parts[0].schema, parts), limits=limits)
+    nothing = pa.record_batch([pa.nulls(2)], names=["age"])  # which can be made anything
+    with open_rows(pa.RecordBatchReader.from_batches(parts[0].schema, [parts[0], nothing]), limits=limits) as rows:
+        assert np.isnan(np.asarray(rows)[:, 0]).tolist() == [False] * 99 + [True] * 2
+
+
 @pytest.mark.parametrize("limits", [LIMITS, SPOOLED], ids=["in memory", "in a file"])
 def test_ids_are_those_of_a_frame(limits):
     table = arrow(ROWS).append_column("who", pa.array([f"p{i // 3}" if i % 10 else None for i in range(90)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,7 +62,7 @@ def _leftovers_noted() -> Iterator[None]:
 def given_table(place: Place) -> Iterator[Path | str]:
     """Return a file that is there and of a known format, or a URL.
 
-    What comes from standard input is kept in a temporary file that only this user can read, until the block ends.
+    What comes from standard input is kept in a temporary copy, as what is elsewhere, until the block ends.
     """
     if not isinstance(place.where, Path):
         yield place.where.url
@@ -74,9 +73,13 @@ def given_table(place: Place) -> Iterator[Path | str]:
         return
     if sys.stdin.isatty():
         raise Complaint("'-' reads CSV from standard input, for example: privspan fit - … < people.csv")
-    with tempfile.TemporaryDirectory(prefix="privspan-") as folder:
-        copy = Path(folder) / "stdin.csv"
-        with copy.open("wb") as handle:
+    from privspan.rows.files.spool import Spool, room_told
+
+    with room_told(), _leftovers_noted():
+        spool = Spool()
+    with spool:
+        copy = spool.path / "stdin.csv"
+        with room_told(), copy.open("wb") as handle:
             shutil.copyfileobj(sys.stdin.buffer, handle)
         yield copy
 

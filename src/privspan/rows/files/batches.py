@@ -6,8 +6,9 @@ What counts is what an object can do, not which package it comes from, so that n
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -24,28 +25,14 @@ class Batches:
     Attributes
     ----------
     types : pyarrow.Schema
-    given : object
-        What its batches come from.
-    rows : int
-        In a batch, where that can be chosen.
+        Of all columns.
+    read : callable
+        Hands out Arrow record batches of the columns that it is given the names of, in the order of the table.  Where
+        that can be, others are not even computed: a cell of one must not be able to break the reading off.
     """
 
     types: pa.Schema
-    given: Any
-    rows: int
-
-    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield Arrow record batches of some columns, in the order of the table."""
-        given, columns = self.given, list(columns)
-        if _is_lazy(given):
-            for frame in _collected(given.select(columns), self.rows):
-                yield from pa.table(frame).to_batches()
-        elif hasattr(type(given), "scanner"):  # a dataset, which need not read other columns, nor far ahead
-            ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-            yield from given.scanner(columns=columns, batch_size=self.rows, **ahead).to_reader()
-        else:
-            for batch in given:
-                yield batch.select(columns)
+    read: Callable[[Sequence[str]], Iterable[pa.RecordBatch]]
 
 
 def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
@@ -55,18 +42,22 @@ def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
     ----------
     given
         A reader of Arrow batches, a dataset or a scanner of pyarrow, a lazy frame of polars, a frame of narwhals, a
-        relation of DuckDB, a cursor of ADBC, or anything else that offers an Arrow stream.
+        relation of DuckDB, a cursor of ADBC, or anything else that offers an Arrow stream; or `Batches`.
     limits : Limits, optional
     """
+    if isinstance(given, Batches):
+        return given
     given = native(given)
+    kind = type(given)
     if _is_lazy(given):
         types = pa.table(sys.modules["polars"].DataFrame(schema=given.collect_schema())).schema
-    elif hasattr(type(given), "scanner"):
-        types = given.schema
-    else:
-        given = _reader(given, limits)
-        types = given.schema
-    return Batches(types, given, limits.stream_rows(len(types)))
+        return Batches(types, partial(_of_lazy, given, limits.stream_rows(len(types))))
+    if hasattr(kind, "scanner"):
+        return Batches(given.schema, partial(_of_dataset, given, limits.stream_rows(len(given.schema))))
+    if hasattr(kind, "project"):  # a relation of DuckDB
+        return _of_duckdb(given, limits.stream_rows(len(given.columns)))
+    reader = _reader(given)
+    return Batches(reader.schema, partial(_of_reader, reader))
 
 
 def _is_lazy(given: object) -> bool:
@@ -74,24 +65,59 @@ def _is_lazy(given: object) -> bool:
     return polars is not None and isinstance(given, polars.LazyFrame)
 
 
-def _collected(frame: Any, rows: int) -> Iterable[Any]:
-    """Yield the frames that a lazy one is computed to, by and by where its polars can do that."""
+def _of_lazy(frame: Any, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Compute a lazy frame, by and by where its polars can do that."""
+    frame = frame.select(columns)
     if hasattr(type(frame), "collect_batches"):
-        return frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)  # type: ignore[no-any-return]
-    return [frame.collect()]
+        frames = frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True)
+    else:
+        frames = [frame.collect()]
+    for one in frames:
+        yield from pa.table(one).to_batches()
 
 
-def _reader(given: Any, limits: Limits) -> pa.RecordBatchReader:
+def _of_dataset(dataset: Any, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    ahead = {"batch_readahead": 1, "fragment_readahead": 1}  # and not far ahead
+    yield from dataset.scanner(columns=columns, batch_size=rows, **ahead).to_reader()
+
+
+def _of_duckdb(relation: Any, rows: int) -> Batches:
+    """Return a relation; DuckDB, to which A and a are one name, has others for columns that would be mixed up."""
+    none = relation.limit(0)
+    fields = zip(relation.columns, _relation_reader(none, rows).schema, strict=True)
+    within = dict(zip(relation.columns, map(quoted_name, none.columns), strict=True))
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        listed = ", ".join(f"{within[name]} as {quoted_name(name)}" for name in columns)
+        yield from _relation_reader(relation.project(listed), rows)
+
+    return Batches(pa.schema([field.with_name(name) for name, field in fields]), read)
+
+
+def _relation_reader(relation: Any, rows: int) -> pa.RecordBatchReader:
+    """Return a reader of a relation; as a stream it would be computed as a whole first."""
+    newer = hasattr(type(relation), "to_arrow_reader")  # since DuckDB 1.5
+    return (relation.to_arrow_reader if newer else relation.fetch_arrow_reader)(rows)
+
+
+def _of_reader(reader: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for batch in reader:
+        yield batch.select(columns)
+
+
+def quoted_name(name: str) -> str:
+    """Return the name of a column or a table as SQL has it, whatever letters it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _reader(given: Any) -> pa.RecordBatchReader:
     """Return a reader of Arrow batches."""
     kind = type(given)
     if hasattr(kind, "read_next_batch"):
         return given
-    if hasattr(kind, "to_arrow_reader"):  # of DuckDB: as a stream it would be computed as a whole first
-        return given.to_arrow_reader(limits.stream_rows(len(getattr(given, "columns", ()))))
-    if hasattr(kind, "fetch_record_batch"):  # of older ones, and of a cursor
-        return given.fetch_record_batch()
-    if hasattr(kind, "to_reader"):
-        return given.to_reader()
+    for method in ("fetch_record_batch", "to_reader"):  # of a cursor; of a scanner or a table
+        if hasattr(kind, method):
+            return getattr(given, method)()
     if hasattr(kind, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(given)
     raise ParameterTypeError(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from privspan._lib.errors import MissingPackageError
 from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.spool import Spool
-from privspan.rows.files.stream import FULL, room_told
+from privspan.rows.files.spool import FULL, Spool, room_told
 from privspan.rows.limits import LIMITS, Limits
 
 if TYPE_CHECKING:

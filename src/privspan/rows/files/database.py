@@ -17,7 +17,7 @@ from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import RowSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from privspan.rows.files.batches import Batches
 
 _READ_AS_FLOATS = ("postgresql", "sqlite")  # of which some whole numbers are
 _PACKAGES = {
@@ -57,10 +57,10 @@ def open_database(
     UnreadableFileError
         If the database cannot be reached, refuses the query, or has no column of numbers.
     """
-    with batches_from(place, query=query, table=table, schema=schema, limits=limits) as reader:
+    with batches_from(place, query=query, table=table, schema=schema, limits=limits) as batches:
         from privspan.rows.files.stream import open_stream
 
-        source = open_stream(reader, columns=columns, schema=schema, name=place.name, limits=limits)
+        source = open_stream(batches, columns=columns, schema=schema, name=place.name, limits=limits)
     if schema.person is None and place.scheme in _READ_AS_FLOATS:
         source.read_ids = None  # long ids of several persons could be one float
     return source
@@ -68,15 +68,17 @@ def open_database(
 
 def batches_from(
     place: Location, *, query: str | None, table: str | None, schema: Schema, limits: Limits = LIMITS
-) -> AbstractContextManager[pa.RecordBatchReader]:
-    """Return the rows of a query, or of a whole table, as a reader of Arrow batches, to be read inside the block."""
+) -> AbstractContextManager[Batches]:
+    """Return the rows of a query, or of a whole table, to be read inside the block."""
     if (query is None) == (table is None):
         raise ParameterError("A database needs either {query} or {table}.")
-    statement = query if query is not None else f"select * from {_quoted(str(table))}"
-    statement = statement.strip().removesuffix(";")
-    if not statement:
+    if query is not None and not query.strip().removesuffix(";"):
         raise ParameterError("{query} must be a statement that selects rows.")
     _check_packages(place.scheme)
+    from privspan.rows.files.batches import quoted_name
+
+    whole = ".".join(map(quoted_name, str(table).split(".")))
+    statement = f"select * from {whole}" if query is None else query.strip().removesuffix(";")
     statement = f"{statement}\n"  # whose last line may be a comment
     match place.scheme:
         case "sqlite":
@@ -102,8 +104,3 @@ def _check_packages(scheme: str) -> None:
                 scheme=scheme,
                 package=package.replace("_", "-"),
             ) from None
-
-
-def _quoted(table: str) -> str:
-    """Return the name of a table as SQL has it, whatever letters it holds."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))

@@ -70,8 +70,8 @@ def draft_schema(
     declared = schema or Schema()
     place = place_of(path) if isinstance(path, str | os.PathLike) else None
     if isinstance(place, Location) and place.is_database:
-        with batches_from(place, query=query, table=table, schema=declared) as reader:
-            return _typed_draft(arrow_columns(reader.schema), _FROM_DATABASE)
+        with batches_from(place, query=query, table=table, schema=declared) as batches:
+            return _typed_draft(arrow_columns(batches.types), _FROM_DATABASE)
     if query is not None or table is not None:
         raise ParameterError("{query} and {table} must go with a database.")
     if place is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import adbc_driver_postgresql.dbapi as driver
@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from privspan._lib.location import Location
 from privspan.rows.damage import UnreadableFileError
-from privspan.rows.files.queries import FAILS_ON_A_RECORD, heeding, refused, unreachable, worded
+from privspan.rows.files.batches import Batches, quoted_name
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, Given, heeding, refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.files.text import text_numbers
 from privspan.rows.limits import Limits
@@ -32,30 +33,58 @@ _WHY = {  # by SQLSTATE, or its first letters
 
 
 @contextmanager
-def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[pa.RecordBatchReader]:
-    """Run a statement and hand out its rows, in one transaction that only reads."""
+def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[Batches]:
+    """Ask for the types of a statement, and run it for the columns that are wanted; both in a transaction to read.
+
+    Other columns are not sent: the driver gives up at cells that it cannot hold, such as a very long interval.  A
+    moment or an interval that is an id is sent as text.
+    """
     try:
         connection = driver.connect(place.url)
     except driver.Error:  # which does not tell one from the other, but in words that hold the URL
         why = "the server cannot be reached, or refuses the login; psql with the same URL tells more"
         raise unreachable(place, why) from None
     with closing(connection), closing(connection.cursor()) as cursor:
-        try:
+
+        def told(call: Callable[[], Given]) -> Given:
             # Everything in another thread: in the main one the driver would take Ctrl-C for itself, and keep it.
-            reader = heeding(lambda: _answer(place, cursor, statement), cursor.adbc_cancel)
-        except driver.Error as failure:
-            raise refused(place, _why(failure), failure) from None
+            try:
+                return heeding(call, cursor.adbc_cancel)
+            except driver.Error as failure:
+                raise refused(place, _why(failure), failure) from None
+
+        def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            reader = told(lambda: _answer(cursor, _asked(statement, found.names, columns, spelled)))
+            wanted = pa.schema([types.field(name) for name in columns])
+            yield from _batches(place, cursor, reader, wanted, numeric)
+
+        found = told(lambda: _types(place, cursor, statement))
         as_text = worded(schema)
-        numeric = {field.name for field in reader.schema if _is_numeric(field) and field.name not in as_text}
-        fields = [pa.field(field.name, pa.float64()) if field.name in numeric else field for field in reader.schema]
-        types = pa.schema(fields)
-        yield pa.RecordBatchReader.from_batches(types, _batches(place, cursor, reader, types, numeric))
+        spelled = {field.name for field in found if field.name in as_text and pa.types.is_temporal(field.type)}
+        numeric = {field.name for field in found if field.name not in as_text and _is_numeric(field)}
+        read_as = dict.fromkeys(spelled, pa.string()) | dict.fromkeys(numeric, pa.float64())
+        types = pa.schema([pa.field(field.name, read_as.get(field.name, field.type)) for field in found])
+        yield Batches(types, read)
 
 
-def _answer(place: Location, cursor: driver.Cursor, statement: str) -> pa.RecordBatchReader:
+def _types(place: Location, cursor: driver.Cursor, statement: str) -> pa.Schema:
     cursor.execute(_ONE_SNAPSHOT)
-    if not cursor.adbc_execute_schema(statement).names:  # COPY may write in a transaction that only reads
+    types = cursor.adbc_execute_schema(statement)
+    if not types.names:  # COPY may write in a transaction that only reads
         raise refused(place, _ONE)
+    return types
+
+
+def _asked(statement: str, names: Sequence[str], columns: Sequence[str], spelled: Collection[str]) -> str:
+    """Return a statement that sends some columns only; the one that was given, where that does."""
+    if list(columns) == list(names) and not spelled:
+        return statement
+    quoted = {name: quoted_name(name) for name in columns}
+    sent = [f"{column}::text as {column}" if name in spelled else column for name, column in quoted.items()]
+    return f"select {', '.join(sent)} from ({statement}) as query"
+
+
+def _answer(cursor: driver.Cursor, statement: str) -> pa.RecordBatchReader:
     cursor.execute(statement)
     return cursor.fetch_record_batch()
 
@@ -72,12 +101,12 @@ def _is_numeric(field: pa.Field) -> bool:
 
 
 def _batches(
-    place: Location, cursor: driver.Cursor, reader: pa.RecordBatchReader, types: pa.Schema, numeric: set[str]
+    place: Location, cursor: driver.Cursor, reader: pa.RecordBatchReader, types: pa.Schema, numeric: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     try:
         arriving = iter(reader)
         while (batch := heeding(lambda: next(arriving, None), cursor.adbc_cancel)) is not None:
-            named = zip(batch.schema.names, batch.columns, strict=True)
+            named = zip(types.names, batch.columns, strict=True)
             yield pa.record_batch([_numbers(cells) if name in numeric else cells for name, cells in named], types)
     except (driver.Error, pa.ArrowException, OSError) as failure:  # the reader does not say what the server did
         if (why := _why(failure)) is not None:

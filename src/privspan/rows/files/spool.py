@@ -11,23 +11,29 @@ Folders are made where ``PRIVSPAN_TMPDIR`` says, or else where the system has it
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import tempfile
 import warnings
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from privspan._lib.errors import ParameterError
+from privspan.rows.damage import UnreadableFileError
 
 VARIABLE = "PRIVSPAN_TMPDIR"
 """The variable of the environment that says in which folder copies are made."""
 
-_PREFIX = "privspan-copy-"
+_PREFIX, _SUFFIX = "privspan-copy-", ".temporary"  # as nobody calls a folder of their own, which we would remove
 _CAN_LOCK = os.name == "posix"  # Windows has neither these locks nor owners of this kind
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class LeftoverWarning(UserWarning):
@@ -82,12 +88,23 @@ def spool_base() -> Path:
     return Path(chosen or tempfile.gettempdir())
 
 
+@contextmanager
+def room_told() -> Iterator[None]:
+    """Say in one sentence that there is no room for a copy, or that none can be written."""
+    try:
+        yield
+    except OSError as failure:
+        why = "there is no room for it" if failure.errno in FULL else "it cannot be written there"
+        template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
+        raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=VARIABLE) from None
+
+
 def remove_leftovers(base: Path) -> int:
     """Remove what processes of this user that are no more have left behind, say so, and return how many it were."""
     if not _CAN_LOCK:
         return 0
     removed = 0
-    for folder in base.glob(f"{_PREFIX}*"):
+    for folder in base.glob(f"{_PREFIX}*{_SUFFIX}"):
         with suppress(OSError):  # another process was faster, or locks do not work here
             found = folder.lstat()
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
@@ -115,7 +132,7 @@ def _removed_if_left(folder: Path) -> bool:
 def _new_folder(base: Path) -> tuple[Path, int | None]:
     """Make and lock a folder; whoever looks for leftovers may take one that is not locked yet, so look again."""
     while True:
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))  # mode 0700
+        path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX, base))  # mode 0700
         if not _CAN_LOCK:
             return path, None
         try:

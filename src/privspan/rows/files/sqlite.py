@@ -8,15 +8,17 @@ no declared type: it counts as numbers, like every column of a CSV file.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from privspan._lib.frames import cell_numbers
 from privspan._lib.location import Location
-from privspan.rows.files.queries import heeding, refused, unreachable, worded
+from privspan.rows.files.batches import Batches
+from privspan.rows.files.queries import FAILS_ON_A_RECORD, Given, heeding, refused, unreachable, worded
 from privspan.rows.files.schema import Schema
 from privspan.rows.limits import Limits
 
@@ -37,10 +39,11 @@ _WHY = {
     "SQLITE_READONLY": "it is opened for reading only",
     "SQLITE_ERROR": "it must be one statement that selects, from tables and columns that are there",
 }
+_WHY_LATER = {**_WHY, "SQLITE_ERROR": FAILS_ON_A_RECORD}  # once it is known to be that
 
 
 @contextmanager
-def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[pa.RecordBatchReader]:
+def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> Iterator[Batches]:
     """Run a statement and hand out its rows, in one transaction that only reads."""
     assert place.path is not None
     if not place.path.is_file():
@@ -53,13 +56,13 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
             connection.execute(f"create temp view {_VIEW} as {statement}")
             declared = [row[2].decode() for row in connection.execute(f"pragma table_info({_VIEW})")]
             connection.execute(f"drop view {_VIEW}")
-            cursor = heeding(lambda: connection.execute(statement), connection.interrupt)
         except (sqlite3.Error, sqlite3.Warning) as failure:
             raise refused(place, _why(failure), failure) from None
+        cursor = _told(place, connection, lambda: connection.execute(statement))
         names = [column[0] for column in cursor.description]
         kinds = [_read_as(name, said, schema) for name, said in zip(names, declared, strict=True)]
         types = pa.schema(list(zip(names, kinds, strict=True)))
-        yield pa.RecordBatchReader.from_batches(types, _batches(place, cursor, types, limits.batch_rows))
+        yield Batches(types, partial(_batches, place, cursor, types, limits.batch_rows))
 
 
 def _connected(place: Location) -> sqlite3.Connection:
@@ -68,10 +71,10 @@ def _connected(place: Location) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
-def _why(failure: Exception) -> str | None:
+def _why(failure: Exception, reasons: Mapping[str, str] = _WHY) -> str | None:
     """Return a reason by the code of the failure; where Python itself refuses, there are several statements."""
     code = getattr(failure, "sqlite_errorname", None) or "SQLITE_ERROR"
-    return next((why for known, why in _WHY.items() if code.startswith(known)), None)
+    return next((why for known, why in reasons.items() if code.startswith(known)), None)
 
 
 def _read_as(name: str, said: str, schema: Schema) -> pa.DataType:
@@ -92,16 +95,22 @@ def declared_type(said: str) -> pa.DataType:
     return next(known, pa.binary()) if said else pa.float64()
 
 
-def _batches(place: Location, cursor: sqlite3.Cursor, types: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
-    while True:
-        try:
-            rows = heeding(lambda: cursor.fetchmany(size), cursor.connection.interrupt)
-        except sqlite3.Error as failure:
-            raise refused(place, _why(failure), failure) from None
-        if not rows:
-            return
-        columns = zip(*rows, strict=True)
-        yield pa.record_batch([_column(cells, kind) for cells, kind in zip(columns, types.types, strict=True)], types)
+def _told(place: Location, connection: sqlite3.Connection, call: Callable[[], Given]) -> Given:
+    """Wait for a statement that has been found to be one that selects, from what is there."""
+    try:
+        return heeding(call, connection.interrupt)
+    except sqlite3.Error as failure:
+        raise refused(place, _why(failure, _WHY_LATER), failure) from None
+
+
+def _batches(
+    place: Location, cursor: sqlite3.Cursor, types: pa.Schema, size: int, wanted: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    fields = [types.field(name) for name in wanted]
+    places = [types.get_field_index(name) for name in wanted]
+    while rows := _told(place, cursor.connection, lambda: cursor.fetchmany(size)):
+        columns = [_column([row[at] for row in rows], field.type) for at, field in zip(places, fields, strict=True)]
+        yield pa.record_batch(columns, pa.schema(fields))
 
 
 def _column(cells: Sequence[object], kind: pa.DataType) -> pa.Array:
@@ -123,6 +132,9 @@ def _number(cell: object) -> float:
 
 
 def _text(cell: object) -> str | None:
+    """Return text; of whole numbers the same, whether they are written as 1 or as 1.0."""
     if cell is None:
         return None
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
     return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)

@@ -9,7 +9,6 @@ and so does where windows end: how rows came in batches decides nothing.
 
 from __future__ import annotations
 
-import errno
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,13 +30,12 @@ from privspan.rows.categories import Categories
 from privspan.rows.damage import UnreadableFileError
 from privspan.rows.files.batches import Batches, batches_of
 from privspan.rows.files.schema import Column, Schema
-from privspan.rows.files.spool import VARIABLE, Spool, spool_base
+from privspan.rows.files.spool import Spool, room_told
 from privspan.rows.files.tables import ArrowRows, Layout, layout_of, numbers_of
 from privspan.rows.levels import checked_levels
 from privspan.rows.limits import LIMITS, Limits
 from privspan.rows.source import HeldRows, RowSource
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TEXT_BYTES = 32  # what a cell of text or bytes is taken to be long: its length must not decide where rows are kept
 
 
@@ -172,8 +170,17 @@ def _coming(name: str, batches: Batches, columns: Sequence[str], types: pa.Schem
     """Yield batch after batch as tables of the types that were announced."""
     with told(name):
         for batch in batches.read(columns):
+            if not _announced(batch.schema.types, types.types):
+                template = "{file!r} hands out batches of other types than it has announced; cast its columns first."
+                raise UnreadableFileError(template, file=name)
             rows_read(batch.num_rows)
             yield pa.Table.from_batches([batch]).cast(types)
+
+
+def _announced(types: Sequence[pa.DataType], kept: Sequence[pa.DataType]) -> bool:
+    """Tell whether a batch is of the types it should be: whether it can be made so, a cell must not decide."""
+    pairs = zip(map(_plain, types), kept, strict=True)
+    return all(kind == wanted or pa.types.is_null(kind) or pa.types.is_nested(kind) for kind, wanted in pairs)
 
 
 def _even(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.RecordBatch]:
@@ -226,17 +233,6 @@ def _write(file: BinaryIO, held: list[pa.RecordBatch], rest: Iterator[pa.RecordB
     with room_told():
         writer.close()
         file.flush()
-
-
-@contextmanager
-def room_told() -> Iterator[None]:
-    """Say in one sentence that there is no room for a copy, or that none can be written."""
-    try:
-        yield
-    except OSError as failure:
-        why = "there is no room for it" if failure.errno in FULL else "it cannot be written there"
-        template = "The table needs a temporary copy in {folder!r}, and {why}; name another folder with {variable}."
-        raise UnreadableFileError(template, folder=str(spool_base()), why=why, variable=VARIABLE) from None
 
 
 class SpooledRows(ArrowRows):
