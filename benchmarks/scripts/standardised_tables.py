@@ -130,6 +130,7 @@ def main() -> None:
     parser.add_argument("--label", default="", help="of another version of the package, for the name of the file")
     parser.add_argument("--quick", action="store_true", help="three tables, two runs, nothing stored")
     parser.add_argument("--summary", action="store_true", help="compare the stored files")
+    parser.add_argument("--runs", type=int, default=RUNS, help="fits of a table with a budget")
     parser.add_argument("--only-fits", action="store_true", help="keep what is stored of others")
     parser.add_argument("--course", default="", help="with --only-fits: keep what is stored of the other course too")
     parser.add_argument("--against", nargs="+", help="the prototype and files of tables to compare with it on")
@@ -145,7 +146,7 @@ def main() -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit every table with every budget, print a line per budget, store a row per table and budget."""
-    runs, rows = 2 if arguments.quick else RUNS, []
+    runs, rows = 2 if arguments.quick else arguments.runs, []
     tables = list(fresh_tables())[: 3 if arguments.quick else None]
     kept = stored(arguments.label) if arguments.only_fits else {}
     for table in tables:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import optimize, stats
+from scipy import stats
 
 from privspan import private_pca
-from privspan.standard.correlations import NoisyMoment, _cut_at_zero, _falling, _turned, read_components
+from privspan.standard.correlations import NoisyMoment, _cut, _possible, _turned, read_components
 from privspan.standard.signs import pairing_variance, pairings, sampling_variance
 from privspan.sums.pairs import signs
 
@@ -250,10 +250,12 @@ def test_two_components_turn_as_a_noisy_point_of_the_plane_does():
     assert _turned(np.array([[1e8]]), np.ones((1, 1)))[0, 0] == pytest.approx(1e-8)
 
 
-@pytest.mark.parametrize(("mean", "std"), [(1.0, 0.0), (1.0, 0.1), (1.0, 5.0), (4.0, 3.0)])
-def test_numbers_that_are_cut_off_at_zero_vary_less(mean, std):
-    drawn = np.maximum(mean + std * rng().standard_normal(400_000), 0.0)
-    assert _cut_at_zero(np.array([mean]), np.array([std**2]))[0] == pytest.approx(drawn.var(), rel=0.01, abs=1e-12)
+@pytest.mark.parametrize("high", [4.0, 100.0])
+@pytest.mark.parametrize(("mean", "std"), [(1.0, 0.0), (1.0, 0.1), (1.0, 5.0), (4.0, 3.0), (4.0, 1e-9)])
+def test_numbers_that_are_cut_off_vary_less(mean, std, high):
+    drawn = np.clip(mean + std * rng().standard_normal(400_000), 0.0, high)
+    made = _cut(np.array([mean]), np.array([std**2]), np.array([high]))
+    assert made[0] == pytest.approx(drawn.var(), rel=0.01, abs=1e-30)
 
 
 def test_columns_that_cannot_be_seen_do_not_hide_a_component():
@@ -294,7 +296,26 @@ def test_a_share_of_the_variance_tells_what_its_components_capture():
     assert "captures" in release.headline
 
 
-@given(hnp.arrays(float, st.integers(1, 8), elements=st.floats(0.0, 10.0, width=32)))
-def test_numbers_that_rise_are_pooled_as_scipy_does(numbers):
-    expected = optimize.isotonic_regression(numbers, increasing=False).x
-    np.testing.assert_allclose(_falling(numbers), expected, atol=1e-9)
+@given(
+    hnp.arrays(float, st.integers(1, 8), elements=st.floats(-9.0, 30.0, width=32)),
+    hnp.arrays(float, 8, elements=st.floats(0.0, 1.0, width=32)),
+    st.sampled_from([1.0, 8.0, 500.0]),
+)
+def test_variances_are_the_closest_possible_ones(numbers, other, total):
+    """They fall, none is below zero, and together they are no more than the total; so no share is beyond 100 %."""
+    made = _possible(numbers, total)
+    assert (np.diff(made) <= 1e-9).all()
+    assert (made >= 0.0).all()
+    assert made.sum() <= total + 1e-9
+    possible = np.sort(other[: len(made)])[::-1]  # any other that is possible lies beyond a right angle
+    possible *= total / max(possible.sum(), total)
+    assert (numbers - made) @ (possible - made) <= 1e-6
+    assert (numbers - made) @ (possible * (total / max(possible.sum(), 1e-3)) - made) <= 1e-6 * total * len(made)
+
+
+def test_shares_of_few_rows_are_shares():
+    """Beyond the noise a correlation matrix may seem to have more variance than there is."""
+    X = rng().standard_normal((60, 1)) + 0.3 * rng(1).standard_normal((60, 6))
+    for seed in range(20):
+        told = private_pca(X, 2, epsilon=0.3, delta=1e-6, scale=True, rng=seed).extras["explained_variance_ratio"]
+        assert sum(told) <= 1.0 + 1e-12

@@ -162,6 +162,7 @@ def read_components(
     # What taming took from a column is given back where variances are measured, not where components are chosen.
     untamed = 1.0 / np.sqrt(np.maximum(weights.left, tuning.least_left))  # (d,)
     judged, told, by_draws = _judged(released, weights, untamed, k, public, tuning.split, draws)
+    told = _possible(told, d)
     # Component a is turned towards component b by E_ab / gap, E being the noise among eigenvectors.
     gaps = values[:k, None] - values  # (k, d)
     between = _noise_between(basis, vectors, entries)  # (k, d)
@@ -184,13 +185,14 @@ def read_components(
     # Noise of weights that gives back too much in one column gives back too much on average, in all together.
     by_weights = weights.own @ added**2 + (weights.own @ added) ** 2 + (told - 1.0) ** 2 * weights.common
     # A component within the noise turns with it, and its eigenvalue moves the less for that.
-    clear, weak = tuning.second_order * (variance + by_weights), _cut_at_zero(told, variance)
-    variance = np.where(np.arange(k) < found, clear, weak)
+    stands = np.arange(k) < found
+    variance = np.where(stands, tuning.second_order * (variance + by_weights), variance)
+    variance = _cut(np.where(stands, told, np.maximum(told, 1.0)), variance, d / np.arange(1.0, k + 1.0))
     lost = gaps[:, k:] * turns[:, k:]
     captured = _captured(lost, weights, best, judged, stands_out, tuning)
     return Components(
         basis,
-        _falling(np.maximum(told, 0.0)),
+        told,
         np.sqrt(variance),
         Noisy(1.0, 0.0) if k == d else captured,
         np.sqrt(turns @ (vectors**2).T + shortened[:, None] ** 2 * basis.T**2),
@@ -240,24 +242,31 @@ def _turned(squared_gaps: Array, between: Array) -> Array:
     return np.asarray(np.where(squared > 1e6, far, (1.0 - np.minimum(cosine, 1.0)) / 2.0))
 
 
-def _cut_at_zero(told: Array, variance: Array) -> Array:
-    """Return the variances of normal numbers, with means of 1 at least, that are told as 0 where they are below."""
-    mean, std = np.maximum(told, 1.0), np.sqrt(variance)
-    ratio = np.minimum(mean / np.maximum(std, 1e-300), 40.0)
-    above, below = special.ndtr(ratio), special.ndtr(-ratio)
-    density = std * np.exp(-0.5 * ratio**2) / math.sqrt(2.0 * math.pi)
-    return np.asarray(variance * above + (mean * below - density) * (mean * above + density))
-
-
-def _falling(numbers: Array) -> Array:
-    """Return the closest numbers that do not rise: neighbours that do are told as their mean."""
-    pools: list[tuple[float, int]] = []  # sums and counts
+def _possible(numbers: Array, total: float) -> Array:
+    """Return the closest numbers that do not rise, are not below zero and have at most that sum."""
+    pools: list[tuple[float, int]] = []  # sums and counts: neighbours that rise are told as their mean
     for number in numbers.tolist():
         pools.append((number, 1))
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] < pools[-1][0] * pools[-2][1]:
-            total, count = pools.pop()
-            pools[-1] = pools[-1][0] + total, pools[-1][1] + count
-    return np.repeat([total / count for total, count in pools], [count for _, count in pools])
+            last, count = pools.pop()
+            pools[-1] = pools[-1][0] + last, pools[-1][1] + count
+    falling: Array = np.repeat([sums / count for sums, count in pools], [count for _, count in pools])
+    if np.maximum(falling, 0.0).sum() <= total:
+        return np.asarray(np.maximum(falling, 0.0))
+    # All lose as much, but none more than it has: the excess is shared by the largest that still have some then.
+    shares = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+    return np.asarray(np.maximum(falling - shares[np.flatnonzero(falling > shares)[-1]], 0.0))
+
+
+def _cut(mean: Array, variance: Array, high: Array) -> Array:
+    """Return the variances of normal numbers that are told as 0 or as `high` where they are beyond."""
+    std = np.sqrt(np.maximum(variance, 1e-300))  # float64: it is divided by
+    low, high = np.clip(np.stack([-mean, high - mean]) / std, -40.0, 40.0)  # beyond, nothing is cut off
+    below, above = special.ndtr(low), special.ndtr(-high)
+    at_low, at_high = (np.exp(-0.5 * end**2) / math.sqrt(2.0 * math.pi) for end in (low, high))
+    first = low * below + high * above + at_low - at_high
+    second = low**2 * below + high**2 * above + 1.0 - below - above + low * at_low - high * at_high
+    return np.asarray(std**2 * np.maximum(second - first**2, 0.0))
 
 
 def _symmetric(d: int, public: np.random.Generator) -> Array:
