@@ -16,8 +16,10 @@ from folding import (
     errors_over_charges,
     folded_rows,
     lost_bits_over_charge,
+    lost_cross_over_charge,
     lost_means_over_charge,
     lost_whole_over_charge,
+    random_cross_over_charge,
     random_means_over_charge,
     single_errors_over_charges,
     single_moments_over_charge,
@@ -36,7 +38,7 @@ from privspan.privacy.noise import add_gaussian, rounding_charge
 from privspan.privacy.randomness import open_streams
 from privspan.rows import about
 from privspan.rows.door import open_table
-from privspan.rows.scaling import SINGLE_SUM_ROWS, combined, squared_lengths_of
+from privspan.rows.scaling import SHORT_SUM_ROWS, SINGLE_SUM_ROWS, combined, squared_lengths_of
 from privspan.rows.unit import Rows
 from privspan.sums import centre as search
 from privspan.sums import variance as spectrum
@@ -193,6 +195,12 @@ def test_a_replacement_moves_unit_rows_of_float32_by_no_more_than_is_charged(see
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_a_replacement_moves_residual_sums_in_float32_by_no_more_than_is_charged(seed):
+    assert 1e-5 < random_cross_over_charge(seed) <= 1.0
+    assert 0.001 < lost_cross_over_charge() <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_a_replacement_moves_whole_second_moments_in_float32_by_no_more_than_is_charged(seed):
     """Of unit rows, which are added up in runs of that type, and of rows in units of a clip, which are not."""
     assert 1e-6 < whole_change_over_charge(seed) <= 1.0
@@ -238,8 +246,9 @@ class Spied(np.ndarray):
         self.terms = getattr(other, "terms", [])
 
 
+@pytest.mark.parametrize("run", [SHORT_SUM_ROWS, SINGLE_SUM_ROWS])
 @pytest.mark.parametrize("d", [1, 20, 257, 2048])
-def test_float32_adds_up_no_more_rows_than_are_charged(d):
+def test_float32_adds_up_no_more_rows_than_are_charged(d, run):
     """Also in the last piece of a chunk and of the table, and whatever is among the rows."""
     X, terms = np.ones((4096 + 200, d), dtype=np.float32), []
     X[7] = np.nan
@@ -247,11 +256,11 @@ def test_float32_adds_up_no_more_rows_than_are_charged(d):
     def spied(rows, factors):
         piece = rows.view(Spied)
         piece.terms = terms
-        return combined(piece, factors.astype(np.float32)[:, None]).ravel()
+        return combined(piece, factors.astype(np.float32)[:, None], run=run).ravel()
 
     assert len(list(single_rows(X, np.zeros(d)).map_folded(spied))) == 2  # chunks
     assert sum(terms) == len(X)
-    assert max(terms) == SINGLE_SUM_ROWS
+    assert max(terms) == run
 
 
 @pytest.mark.parametrize("runs", [2, 3])
@@ -322,7 +331,7 @@ def test_a_library_that_multiplies_float32_in_fewer_bits_is_not_asked_to(monkeyp
             cut = [(side.view(np.uint32) & np.uint32(2**32 - 2**lost)).view(np.float32) for side in (left, right)]
             return cut[0] @ cut[1]
 
-        for name, product in (("_single_product", coarse), ("combined", lambda rows, own: coarse(rows.T, own))):
+        for name, product in (("_single_product", coarse), ("combined", lambda rows, own, run: coarse(rows.T, own))):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(about, name, product)
                 about._single_is_single.cache_clear()

@@ -152,7 +152,7 @@ def test_what_is_explained_has_the_constant(people, spied):
 
 def course(n, d, k=3):
     run = seeded(0, 1.0, DELTA)
-    return NearCourse(open_table(np.zeros((n, d))), k, run, run)
+    return NearCourse(open_table(np.broadcast_to(0.0, (n, d))), k, run, run)
 
 
 def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
@@ -164,6 +164,18 @@ def test_polishing_looks_at_all_rows_where_it_pays(monkeypatch):
     assert handed[0][3] == 0.75
     course(2_000, 1_000)._polished(replace(centre, centre=np.zeros(1_000)))
     assert len(handed) == 1
+
+
+@pytest.mark.parametrize(("n", "d", "few"), [(300_000, 20, True), (40_000, 20, True), (100_000, 200, False)])
+def test_polishing_goes_on_among_a_draw_that_does_as_well_as_all_rows(spied, n, d, few):
+    calls, one, rng = spied(near_course, "polished_centre"), course(n, d), np.random.default_rng(0)
+    drawn = open_table(rng.standard_normal((2**14, d)) / np.sqrt(d))
+    centre = Centre(np.full(d, 0.1), 0.4, 1.0, 0.9, None, True, rows=drawn.rows(np.full(d, 0.1)), among=drawn)
+    polished = one._polished(centre)
+    ((_, (table, given, *_), _),) = calls
+    assert table is (drawn if few else one.source)
+    assert (given.rows is None) != few
+    assert not few or np.linalg.norm(polished.centre) < 0.2 < np.linalg.norm(centre.centre)
 
 
 @pytest.mark.parametrize("change", [{"located": False}, {"length": 2.0**63}])

@@ -1,15 +1,17 @@
 """Looks whose factors are multiplied into thin products, against exact arithmetic on the rows they stand for."""
 
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from privspan.rows.unit import Rows
-from privspan.sums import variance
+from privspan.sums import localised, variance
 from privspan.sums.early_gram import ClippedGram, EarlyGram
 from privspan.sums.grid import row_bounds, row_sums
 from privspan.sums.lazy_gauss import UnitGram
+from privspan.sums.localised import INNER_CAP, local_view, record_weights
 from privspan.sums.looks import AugmentedGram
 
 OVER_HALF = 0.5 + 2.0**-11  # by more than the lengths of rows are rounded up
@@ -241,6 +243,46 @@ def lost_means_over_charge(n=128, d=40):
         other = X.copy()
         other[0] = 7.0 * np.eye(d)[1]
         worst = max(worst, mean_change_over_charge(X, other, 0, np.zeros(d), 3.0))
+    return worst
+
+
+def cross_change_over_charge(X, other, number, basis, whitening, clip):
+    """Return the same for the sum of residuals of a localised round, which adds up float32 in that type."""
+    sums, own, weigh = [], [], partial(record_weights, clip=clip, cap=INNER_CAP)
+    for table in (X, other):
+        rows = single_rows(table, np.zeros(X.shape[1]))
+        view = local_view(rows, basis)
+        ((cross, _),) = localised._both_sums(rows, view, whitening, weigh, single=True)
+        z, off = view.coordinates[number], view.off[number : number + 1]
+        residual = np.array(folded_rows(rows)[number]) - exactly(basis) @ exactly(z[None])[0]
+        weight = Fraction(float(weigh(off, (z * whitening)[None])[0]))
+        own.append(np.multiply.outer(residual, weight * exactly((z * whitening)[None])[0]))
+        sums.append(exactly(cross))
+    off = sums[0] - sums[1] - (own[0] - own[1])
+    charge = localised.cross_bounds(*X.shape, basis.shape[1], clip, single=True).chunk_error
+    return float((off**2).sum()) ** 0.5 / (2.0 * charge)
+
+
+def random_cross_over_charge(seed, n=200, d=5, k=2):
+    """Return that for a random table and neighbour."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 6, (n, 1))).astype(np.float32)
+    other, number = X.copy(), int(rng.integers(n))
+    other[number] = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 6)
+    basis, whitening = np.linalg.qr(rng.standard_normal((d, k)))[0], np.exp(rng.standard_normal(k))
+    return cross_change_over_charge(X, other, number, basis, whitening, 0.3)
+
+
+def lost_cross_over_charge(n=32, d=40):
+    """Return that for a row that decides whether half of its run is lost, as in `lost_whole_over_charge`."""
+    worst, half, basis = 0.0, n // 2 + 1, np.eye(d, 1)
+    for in_turn in (1, 2, 4, 8):
+        X = np.zeros((n, d), dtype=np.float32)
+        X[:half, 0], X[half:, 1] = 1.0, 1.0
+        X[half:, 0] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
+        other = X.copy()
+        other[0] = 7.0 * np.eye(d)[2]
+        worst = max(worst, cross_change_over_charge(X, other, 0, basis, np.ones(1), 2.0))
     return worst
 
 

@@ -22,7 +22,7 @@ from privspan._lib.arrays import Reals
 from privspan._lib.rounding import relative_error
 from privspan.rows.compressed import entry_rows, inner_products
 from privspan.rows.gaps import filled_sparse
-from privspan.rows.scaling import SINGLE_SUM_ROWS, Piece, combined, squared_lengths_of
+from privspan.rows.scaling import SHORT_SUM_ROWS, SINGLE_SUM_ROWS, Piece, combined, squared_lengths_of
 from privspan.rows.table import LocalTable
 from privspan.rows.unit import PerRow, Rows
 
@@ -74,9 +74,10 @@ def _exact_products(left: NDArray[np.float32], right: NDArray[np.float32], colum
     rows[numbers, places] = left
     wanted = np.multiply.outer(left, right)  # (numbers, b)
     inner = _single_product(rows, np.tile(right, (columns, 1)))[numbers]
-    sums = combined(rows, np.tile(right, (len(rows), 1)))[places]
+    blocks, runs = np.tile(right, (len(rows), 1)), (SHORT_SUM_ROWS, SINGLE_SUM_ROWS)
+    sums = [combined(rows, blocks, run=run)[places] for run in runs]
     squares = squared_lengths_of(rows)[numbers] == (left.astype(np.float64) ** 2).astype(np.float32)  # rounded once
-    return bool((inner == wanted).all() and (sums == wanted).all() and squares.all())
+    return bool((inner == wanted).all() and all((one == wanted).all() for one in sums) and squares.all())
 
 
 def _single_product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -29,6 +29,8 @@ Factors: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # of each row, and whethe
 
 SINGLE_SUM_ROWS = 128
 """Rows that float32 adds up, at most, so that what it may be off by stays small; their sums are added in float64."""
+SHORT_SUM_ROWS = 32
+"""The same where terms are small beside what the sum is charged for: everyday-pca, lemma 7."""
 
 _SLAB_ENTRIES = 2**17
 _SAFE_SQUARE = 2.0**800  # a sum of squares within [1/this, this] has neither overflowed nor lost digits
@@ -163,20 +165,20 @@ def _inflation(d: int, roundoff: float = UNIT_ROUNDOFF) -> float:
 # ---- Sums of rows with coefficients: the second half of a product with rows and their transpose --------------------
 
 
-def single_sum_error() -> float:
+def single_sum_error(run: int = SINGLE_SUM_ROWS) -> float:
     """Bound what float32 may be off by in a sum of terms of length at most 1, of which a replacement changes one."""
-    return SINGLE_SUM_ROWS * relative_error(SINGLE_SUM_ROWS + 8, SINGLE_ROUNDOFF)
+    return run * relative_error(run + 8, SINGLE_ROUNDOFF)
 
 
-def combined(piece: Piece, coefficients: Array, out: Array | None = None) -> Array:
+def combined(piece: Piece, coefficients: Reals, out: Array | None = None, run: int = SINGLE_SUM_ROWS) -> Array:
     """Return the sums of the rows of a piece with these coefficients (rows, b), as columns (d, b); perhaps in `out`.
 
-    Coefficients of float32 are for rows of float32.
+    Coefficients of float32 are for rows of float32, of which that type adds up a `run` at a time.
     """
     if not isinstance(piece, np.ndarray):
         sums = np.asarray(piece.combined(coefficients) if hasattr(piece, "combined") else piece.T @ coefficients)
     elif coefficients.dtype == np.float32:
-        sums = _sum_of_runs(piece, coefficients).T
+        sums = _sum_of_runs(piece, coefficients, run).T
     else:
         sums = np.asarray(coefficients.T @ piece).T  # faster than the other way round
     if out is None:
@@ -193,12 +195,12 @@ def gram_of(piece: Piece) -> Array:
     return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
 
 
-def _sum_of_runs(piece: Reals, coefficients: Reals) -> Array:
+def _sum_of_runs(piece: Reals, coefficients: Reals, run: int) -> Array:
     """Return the sums of rows of float32 with coefficients (rows, b): short runs in that type, added in float64."""
     (m, d), b = piece.shape, coefficients.shape[1]
-    whole = m - m % SINGLE_SUM_ROWS
-    of_runs = coefficients[:whole].T.reshape(b, -1, SINGLE_SUM_ROWS).transpose(1, 0, 2)  # (runs, b, rows of a run)
-    total = np.add.reduce(of_runs @ piece[:whole].reshape(-1, SINGLE_SUM_ROWS, d), axis=0, dtype=np.float64)
+    whole = m - m % run
+    of_runs = coefficients[:whole].T.reshape(b, -1, run).transpose(1, 0, 2)  # (runs, b, rows of a run)
+    total = np.add.reduce(of_runs @ piece[:whole].reshape(-1, run, d), axis=0, dtype=np.float64)
     if whole < m:
         total += coefficients[whole:].T @ piece[whole:]
     return np.asarray(total)

@@ -28,7 +28,7 @@ from privspan.rows.table import LocalTable, Table
 from privspan.stable.course import course_within, delta_share
 from privspan.stable.records import public_groups
 from privspan.stable.scales import each_alone
-from privspan.sums.centre import Centre, noise_ratio, polished_centre
+from privspan.sums.centre import Centre, as_good_among, noise_ratio, polished_centre
 from privspan.sums.everyday import searches
 from privspan.sums.everyday_tuning import EVERYDAY
 from privspan.sums.grid import MOMENTS, SumBounds, gaussian_sum
@@ -165,12 +165,14 @@ class NearCourse:
         return self._look(centre, seen, found.parameters)
 
     def _polished(self, centre: Centre) -> Centre:
-        """Make the centre better as far as that pays, by all rows: it may have been found among a few of them."""
-        n, d = self.source.shape
+        """Make the centre better as far as that pays: among the few rows that it was found in if they do, or all."""
+        (n, d), few, weight = self.source.shape, centre.among, self.tuning.adds * self.k
         if noise_ratio(n, d, self.run.account.mu) > self.tuning.little:
             return centre
-        weight = self.tuning.adds * self.k
-        polished = polished_centre(self.source, replace(centre, rows=None), self.run, weight)
+        if few is not None and as_good_among(few, self.source, centre, self.run, weight):
+            polished = polished_centre(few, centre, self.run, weight)
+        else:
+            polished = polished_centre(self.source, replace(centre, rows=None), self.run, weight)
         lost = not polished.located or polished.length >= LONGEST / 2.0
         return centre if lost else polished
 

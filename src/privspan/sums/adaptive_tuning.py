@@ -50,6 +50,7 @@ class AdaptiveTuning:
     lowest_slope: float = 0.3  # the same of eigenvalues of M against its prior
     lowest_eigenvalue: float = 0.2  # × the least old one: a new eigenvalue may not fall below
     beyond_rounding: float = 64.0  # × what float32 adds to squared residuals: where these are longer, it is nothing
+    beyond_sums: float = 256.0  # × what it adds to a sum of residuals: with a clip as long it costs .4 % of the noise
     least_off: float = 0.02  # residual of a unit row, at least: less cannot be told from none
 
     # Looks for weak directions

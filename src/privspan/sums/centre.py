@@ -188,14 +188,12 @@ def polished_centre(
     Gaussian steps, those of `found_centre` included at most 61, whose shares the account counts.
     Proof: docs/explanation/everyday-tables.md, lemmas 1, 2 and 5.
     """
-    n, d = source.shape
     most_left = max(run.account.left - tuning.most_locating / 2.0, tuning.least_left)
-    z, per_length, polished = noise_ratio(n, d, run.account.mu), _share_of_length(source, run, tuning), 0
-    adds = tuning.adds if adds is None else adds
+    per_length, polished = _share_of_length(source, run, tuning), 0
     while now.rounds < MOST_ROUNDS:
         share = _locating_share(source, run, tuning)
         if now.located:
-            share = _polishing_share(now, z, run.account.left - per_length, run.account.left, adds, tuning)
+            share, _ = _polishing(source, now, run, adds, tuning)
             if share == 0.0 or polished == tuning.most_polishing:
                 break
             polished += 1
@@ -274,19 +272,33 @@ def mean_step(source: Table, now: Centre, mu: float, run: Run) -> tuple[Array, f
     return total * (now.clip / n), sigma * now.clip / n
 
 
-def _polishing_share(now: Centre, z: float, left: float, kept: float, adds: float, tuning: EverydayTuning) -> float:
-    """Return the share of the next round that lowers the noise of the looks most, or 0 if none lowers it enough.
+def as_good_among(
+    few: Table, source: Table, now: Centre, run: Run, adds: float, tuning: EverydayTuning = EVERYDAY
+) -> bool:
+    """Tell whether polishing a centre among a draw of rows is expected to do about as well as among all of them."""
+    among_few, among_all = (_polishing(table, now, run, adds, tuning)[1] for table in (few, source))
+    return among_few <= tuning.as_good * among_all
 
-    That of looks grows with the squared lengths, 1 + e²/s², and again as much for the direction that an error e of
-    the centre adds to the second moment: `adds` is 2.
+
+def _polishing(
+    source: Table, now: Centre, run: Run, adds: float | None, tuning: EverydayTuning
+) -> tuple[float, float]:
+    """Return the share of the next round that lowers the noise of looks most, and what that is predicted to be then.
+
+    The share is 0 if none lowers it enough.  That noise grows with the squared lengths, 1 + e²/s², and again as much
+    for the direction that an error e of the centre adds to the second moment: `adds` is 2.
     """
+    n, d = source.shape
+    left, adds = run.account.left, tuning.adds if adds is None else adds
+    kept = left - _share_of_length(source, run, tuning)
     before, shares = now.error**2, np.array(tuning.polishing)
     spread = now.length**2 - before  # less what the error of the centre adds
-    fresh = (now.length * z) ** 2 / shares
+    fresh = (now.length * noise_ratio(n, d, run.account.mu)) ** 2 / shares
     after = fresh * before / (before + fresh)
-    rest = left - shares
+    rest = kept - shares
     noise = (1.0 + adds * after / spread) / np.sqrt(np.maximum(rest, 0.01))
     predicted = np.where(rest > tuning.least_left, noise, np.inf)
     best = int(predicted.argmin())
-    worth_it = predicted[best] <= tuning.worth_it * (1.0 + adds * before / spread) / math.sqrt(kept)
-    return float(shares[best]) if worth_it else 0.0
+    as_is = (1.0 + adds * before / spread) / math.sqrt(left)
+    worth_it = predicted[best] <= tuning.worth_it * as_is
+    return (float(shares[best]), float(predicted[best])) if worth_it else (0.0, as_is)

@@ -62,6 +62,7 @@ class EverydayTuning:
     least_left: float = 0.3  # of mu², after polishing
     adds: float = 2.0  # × the squared error of the centre over the squared spread: noise of looks in its direction
     worth_it: float = 0.97  # of the predicted noise of the looks, or no further round
+    as_good: float = 1.005  # × what all rows are expected to do: a draw that does as well is taken, as it is faster
     reach: float = 4.0  # typical lengths of the early Gram: few rows are longer, and rounding is charged its square
 
     # The judge

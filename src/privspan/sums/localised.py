@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from privspan._lib.rounding import SINGLE_ROUNDOFF, UNIT_ROUNDOFF, relative_error
 from privspan.privacy.run import Run
 from privspan.rows.partitioned_rows import AnyRows, ChunkSums, PerRow, known_chunks, per_row
-from privspan.rows.scaling import Piece, combined
+from privspan.rows.scaling import SHORT_SUM_ROWS, Piece, combined, single_sum_error
 from privspan.rows.unit import CHUNK_ROWS
 from privspan.sums.grid import (
     ROOT_HALF,
@@ -43,6 +43,7 @@ INNER_CAP = 2.0
 MOST_WEIGHT = 2.0
 """The largest weight of a record: everyday-pca, lemma 7.  Above 1, one that fits well uses the clip to the full."""
 
+_TERM = 1.05 * math.sqrt(MOST_WEIGHT * INNER_CAP)  # more than w ||u||: lemma 7, "Float64"
 _INWARDS = 1.0 + 2.0**-36  # more than the relative error of a weight, so that the clipped sizes hold exactly
 
 
@@ -118,11 +119,12 @@ def localised_sums(
     run: Run,
     *,
     steepness: float = math.inf,
+    single: bool = False,
 ) -> LocalisedSums:
     """Release C and M for a subspace, a whitening and a clip that depend on public and released values only.
 
     `whitening` is the diagonal of B, positive; `clip` the bound c on w ||r|| ||u||, at least `smallest_clip`; records
-    with ||u|| / ||r|| below 1 / `steepness` are turned down.
+    with ||u|| / ||r|| below 1 / `steepness` are turned down.  `single` adds up rows of float32 in that type.
 
     Guarantee
     ---------
@@ -130,25 +132,29 @@ def localised_sums(
     Proof: docs/explanation/everyday-pca.md, lemmas 3, 6 and 7.
     """
     (n, d), k = rows.shape, view.basis.shape[1]
-    of_cross, of_inner = noise_level(cross_bounds(n, d, k, clip), mu_cross), noise_level(inner_bounds(n, k), mu_inner)
+    of_cross = noise_level(cross_bounds(n, d, k, clip, single=single), mu_cross)
+    of_inner = noise_level(inner_bounds(n, k), mu_inner)
     weigh = partial(record_weights, clip=clip, cap=INNER_CAP, steepness=steepness)
-    sums = _both_sums(rows, view, whitening, weigh)
+    sums = _both_sums(rows, view, whitening, weigh, single)
     cross, inner = grid_totals(sums, ((d, k), of_cross.grid), ((k, k), of_inner.grid))
     noisy = run.gaussian(cross, of_cross.sigma, of_cross.grid)
     return LocalisedSums(noisy, of_cross.sigma, gaussian_symmetric(inner, of_inner, run), of_inner.sigma)
 
 
-def _both_sums(rows: AnyRows, view: LocalView, whitening: Array, weigh: Callable[..., Array]) -> ChunkSums:
+def _both_sums(
+    rows: AnyRows, view: LocalView, whitening: Array, weigh: Callable[..., Array], single: bool
+) -> ChunkSums:
     """Return the sums w (x - V z) uᵀ and w u uᵀ of each chunk, from one pass.
 
     They are Xᵀ(wU) - V (Zᵀ(wU)), so that no residual matrix is formed, and B (Zᵀ(wU)).
     """
-    basis = view.basis
+    basis, dtype = view.basis, np.dtype(np.float32 if single else np.float64)
 
     def stacked(piece: Piece, factors: Array, coordinates: Array, off: Array) -> Array:
         whitened = coordinates * whitening
         weighted = whitened * weigh(off, whitened)[:, None]  # (rows, k): w u
-        return np.vstack([combined(piece, weighted * factors[:, None]), coordinates.T @ weighted])  # (d + k, k)
+        coefficients = (weighted * factors[:, None]).astype(dtype, copy=False)
+        return np.vstack([combined(piece, coefficients, run=SHORT_SUM_ROWS), coordinates.T @ weighted])  # (d + k, k)
 
     def both(sums: Array) -> tuple[Array, Array]:
         along = sums[len(basis) :]
@@ -157,11 +163,16 @@ def _both_sums(rows: AnyRows, view: LocalView, whitening: Array, weigh: Callable
     return rows.map_folded(stacked, view.coordinates, view.off, finish=both)
 
 
-def cross_bounds(n: int, d: int, k: int, clip: float) -> SumBounds:
+def cross_bounds(n: int, d: int, k: int, clip: float, *, single: bool = False) -> SumBounds:
     """Bound what a replacement does to C: 2 c, and the rounding of one chunk, where w ||u|| <= sqrt(2 m)."""
-    term = 1.05 * math.sqrt(MOST_WEIGHT * INNER_CAP)
     factor = 2.0 * relative_error(CHUNK_ROWS + 1) + math.sqrt(k) * relative_error(k) + 4.0 * relative_error(1)
-    return SumBounds(2.0 * clip, CHUNK_ROWS * term * factor, d * k, 1.05 * n * clip, empty=clip)
+    error = CHUNK_ROWS * _TERM * factor + (single_cross_error() if single else 0.0)
+    return SumBounds(2.0 * clip, error, d * k, 1.05 * n * clip, empty=clip)
+
+
+def single_cross_error() -> float:
+    """Bound what float32 may be off by in C: in the one run that the record's row is added up in (lemma 7)."""
+    return _TERM * single_sum_error(SHORT_SUM_ROWS)
 
 
 def inner_bounds(n: int, k: int) -> SumBounds:

@@ -26,6 +26,7 @@ from privspan.sums.localised import (
     local_view,
     localised_sums,
     residual_slack,
+    single_cross_error,
     smallest_clip,
 )
 
@@ -105,8 +106,10 @@ class Rounds:
         rest = self._run.account.left if last else min((1.0 - part) * share, self._run.account.left)
         mu_cross = self._run.account.spend("residuals", rest, SUMS)
         clip = max(self._tuning.clip * typical, smallest_clip())
+        single = rows.single and clip >= self._tuning.beyond_sums * single_cross_error()
+        steepness = typical / self._tuning.across
         sums = localised_sums(
-            rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=typical / self._tuning.across
+            rows, view, scale, clip, mu_cross, mu_inner, self._run, steepness=steepness, single=single
         )
         slope, precision, moment = local_slope(
             sums, estimate, scale, self._n, setting.spread, constant=self._constant, tuning=self._tuning

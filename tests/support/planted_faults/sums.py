@@ -6,6 +6,7 @@ import warnings
 from fractions import Fraction
 from typing import Any
 
+import folding
 import numpy as np
 from runs import seeded
 
@@ -208,7 +209,12 @@ def cross_sum(table, rng):
 @fault("residual sums with the sensitivity of one side", lambda: refuted(cross_sum, FLIPPED, runs=MANY))
 def one_sided(patch):
     bounds = localised.cross_bounds
-    patch.setattr(localised, "cross_bounds", lambda n, d, k, clip: bounds(n, d, k, 0.5 * clip))
+    patch.setattr(localised, "cross_bounds", lambda n, d, k, clip, **single: bounds(n, d, k, 0.5 * clip, **single))
+
+
+@fault("residual sums in float32 charged as if in float64", lambda: folding.lost_cross_over_charge() > 1.0)
+def free_single_residuals(patch):
+    patch.setattr(localised, "single_cross_error", lambda: 0.0)
 
 
 INSIDE_OR_OFF = last_replaced(np.tile([[1.0, 0.1]], (4, 1)), (1.0, 1.0), (1.0, 0.1))
