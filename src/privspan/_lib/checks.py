@@ -154,6 +154,12 @@ def column(y: object, n: int) -> Reals:
     return array
 
 
+def columns(X: Any, d: int) -> None:
+    """Refuse rows with another number of columns than those before."""
+    if X.shape[1] != d:
+        raise ParameterError("{X} must have {d} columns; got {got}.", d=d, got=int(X.shape[1]))
+
+
 def real_entries(dtype: np.dtype, *, name: str) -> None:
     """Refuse a dtype other than booleans, integers or floats of at most 64 bits."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:

@@ -123,6 +123,13 @@ class Answers:
     price: Price | None = None
 
     @property
+    def asked(self) -> tuple[Question, Price]:
+        """What is wanted, and what it may cost, once both have been said."""
+        assert self.question is not None
+        assert self.price is not None
+        return self.question, self.price
+
+    @property
     def person(self) -> str | None:
         """The column with the person ids, if people have several rows."""
         return next((one.name for one in self.columns or () if one.use == "person"), None)

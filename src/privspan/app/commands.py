@@ -40,9 +40,7 @@ class Places:
 
 def fit_command(answers: Answers, places: Places, into: str | None = None) -> list[str]:
     """Return the arguments of ``privspan`` that learn what was asked for, and write into its folder or another."""
-    question, price = answers.question, answers.price
-    assert question is not None
-    assert price is not None
+    question, price = answers.asked
     words = ["fit", _argument(places.table), "-k", str(question.components), *_budget(price)]
     words += ["--schema", _argument(places.file("schema.toml"))]
     words += ["--scale"] if question.scale else []
@@ -131,9 +129,7 @@ if not release.abstained:
 
 def script(answers: Answers, places: Places) -> str:
     """Return a Python program that learns the same: with fresh noise, at the same cost once more."""
-    question, price = answers.question, answers.price
-    assert question is not None
-    assert price is not None
+    question, price = answers.asked
     options: dict[str, object] = dict(zip(("epsilon", "delta"), price.floats, strict=True))
     options |= {"scale": True} if question.scale else {}
     options |= {"max_rows": question.max_rows} if answers.person is not None else {}

@@ -20,9 +20,7 @@ _GOOD_ENOUGH = 0.25  # the error for which a useless forecast says how many peop
 
 def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> None:
     """Raise a refusal of what was asked for, if shapes, parameters or the ledger rule it out; no cell is read."""
-    question, price = answers.question, answers.price
-    assert question is not None
-    assert price is not None
+    question, price = answers.asked
     epsilon, delta = price.floats
     checks.spendable(epsilon, delta)
     bounds = answers.bounds or None
@@ -46,9 +44,7 @@ def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> 
 
 def weak_points(answers: Answers, size: Size) -> list[str]:
     """Say what is weak about the budget, or useless about the result."""
-    question, price = answers.question, answers.price
-    assert question is not None
-    assert price is not None
+    question, price = answers.asked
     weak = weakness(size.n, *price.floats)
     expected = None
     if question.how_many == "count":

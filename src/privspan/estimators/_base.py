@@ -394,8 +394,7 @@ def _numbers(X: Any) -> Any:
 
 def same_columns(table: Table, d: int, names: Sequence[str] | None) -> None:
     """Refuse a table that has not the columns of a fit, in their order."""
-    if table.shape[1] != d:
-        raise ParameterError("{X} must have {d} columns; got {got}.", d=d, got=int(table.shape[1]))
+    checks.columns(table, d)
     if names is not None and table.names is not None and list(table.names) != list(names):
         first = next(pair for pair in zip(table.names, names, strict=True) if pair[0] != pair[1])
         raise ParameterError(

@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privspan._lib import checks
-from privspan._lib.errors import ParameterError, ParameterTypeError
+from privspan._lib.errors import ParameterTypeError
 from privspan.estimators._base import PrivateEstimator
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
@@ -155,9 +155,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
             rows: Any = table.here()[:]
         else:
             rows = self._validated(X, reset=False, dtype=(np.float64, np.float32))
-        if rows.shape[1] != self.n_features_in_:
-            template = "{X} must have {d} columns; got {got}."
-            raise ParameterError(template, d=self.n_features_in_, got=rows.shape[1])
+        checks.columns(rows, self.n_features_in_)
         with np.errstate(all="ignore"):
             cells = np.clip(as_dense(filled(rows, self.mean_)), self.low_, self.high_)
             return np.asarray((cells - self._centre()) / self.scale_)
@@ -178,8 +176,6 @@ class PrivateStandardScaler(OneToOneFeatureMixin, PrivateEstimator):  # type: ig
         """
         check_is_fitted(self)
         rows = checks.matrix(X)
-        if rows.shape[1] != self.n_features_in_:
-            template = "{X} must have {d} columns; got {got}."
-            raise ParameterError(template, d=self.n_features_in_, got=rows.shape[1])
+        checks.columns(rows, self.n_features_in_)
         with np.errstate(all="ignore"):
             return np.asarray(rows * self.scale_ + self._centre())

@@ -32,7 +32,7 @@ def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[
     (n, d), k = table.source.shape, table.considered[0]
 
     # Before anything is spent: the account, where to start, and what to expect.
-    account, near = _account(call.budget, table)
+    account, may_be_near = _account(call.budget, table)
     start, search = _start(table, account.mu)
     plan = plan_pca(n, d, k, account.budget, settings.gamma, start is not None)
     if settings.k != "auto":
@@ -40,7 +40,8 @@ def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[
 
     # Count gaps, and choose k by a vote, if it is not given.
     run = call.begin(account, gaussian=True, vote=table.vote)
-    gaps, rows, chosen = released_gaps(table.source, table.gapped, run.on(Child.GAPS)), table.source, []
+    gaps = released_gaps(table.source, table.gapped, run.on(Child.GAPS))
+    rows, chosen = table.source, []
     if table.units is not None:
         rows, start = rows.in_units(table.units), None if start is None else start / table.units
     if settings.k == "auto":
@@ -51,9 +52,9 @@ def learn_everyday(settings: PCASettings, call: Call, table: PCATable) -> tuple[
         warn_if_useless(call, plan)
 
     # Find the centre and look, with all that is left in the account; near a subspace, look there.
-    course, result = EverydayCourse(rows, k, run.on(Child.SUBSPACE)), None
-    centre = course.rough_centre(start, search)
-    if near and centre is not None and centre.among is not None and centre.located:  # which was searched for
+    course = EverydayCourse(rows, k, run.on(Child.SUBSPACE))
+    centre, result = course.rough_centre(start, search), None
+    if may_be_near and centre is not None and centre.among is not None and centre.located:  # which was searched for
         result = NearCourse(rows, k, course.run, run.on(Child.NEAR))(centre)
     if result is None:
         result = course.looked(centre)

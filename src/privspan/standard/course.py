@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privspan.privacy.run import Run
 from privspan.rows.columns import PublicColumns
+from privspan.rows.partitioned_rows import AnyRows
 from privspan.rows.table import DOUBLE, Table
 from privspan.standard.cells import CellMoments, cell_moments, measured_ranges, reaches, winsor
 from privspan.standard.correlations import Components, NoisyMoment, read_components
@@ -27,7 +28,7 @@ from privspan.standard.signs import pairings, sign_moment
 from privspan.sums.gaps import Gaps, gap_share
 from privspan.sums.grid import MOMENTS, look_gain, most_share
 from privspan.sums.lazy_looks import lazy_looks
-from privspan.sums.lifts import person_lift, released_weight
+from privspan.sums.lifts import Lift, person_lift, released_weight
 from privspan.sums.looks import CONSTANT, AugmentedGram, released_looks
 from privspan.sums.pairs import pair_signs
 
@@ -190,10 +191,8 @@ def _of_wide_ranks(source: Table, k: int, run: Run, tuning: StandardTuning) -> C
     Columns are not divided by their diagonal: those with many ties weigh a little less.
     """
     rows = pair_signs(source, run.streams.public).rows()
-    lift, count, d = person_lift(rows, 0.0), float(rows.shape[0]), rows.shape[1]
-    if lift is not None:
-        mu = run.account.spend("weight of persons", tuning.weight)
-        count = released_weight(lift, rows.shape[0], mu, run)[0]
+    lift, d = person_lift(rows, 0.0), rows.shape[1]
+    count = _count(rows, lift, run, tuning)
     mu = run.account.spend("signs of pairs", run.account.left, MOMENTS)
     made = lazy_looks(rows, None, [mu], k, run, total=count, constant=0.0, lift=lift, count=count).verdict
     per_column = d / made.total  # the total variance is d
@@ -214,19 +213,21 @@ def _by_deviations(
     data = data_per_column(n, d, run.account.mu)
     more = max(data / tuning.deviations_from, 1.0) ** 0.25
     spreads = tuning.spreads * more  # ever fewer cells are cut off, and the noise of what is cut grows slower than n
+
+    # Measure where columns lie and what their units are.
     units = _measured_units(source, run, public, gaps, tuning, spreads)
     ranges = measured_ranges(units.ranges, units.moments, public, tuning.clear)
     reach = reaches(ranges, public, spreads)
-    # The look is at cells in spreads, so that columns weigh about the same before their diagonal is known.
+
+    # Look at cells in spreads, so that columns weigh about the same before their diagonal is known.
     clip = tuning.row * spreads * math.sqrt(d)
     rows = source.then(winsor(ranges, reach, ranges.spread), dtype=DOUBLE).rows(clip=clip, keep=False)
     lift = person_lift(rows, CONSTANT)
-    count = float(n)
-    if lift is not None:
-        mu = run.account.spend("weight of persons", tuning.weight)
-        count = released_weight(lift, n, mu, run)[0]
+    count = _count(rows, lift, run, tuning)
     mu = run.account.spend("winsorised look", run.account.left, look_gain(CONSTANT, source.width))
     look = next(released_looks(AugmentedGram(rows, lift=lift), [mu], run, CONSTANT, count))
+
+    # Tell what long rows lost, and read the components off.
     alike = reach <= tuning.alike * units.reach  # columns that are cut off about where their variance was measured
     variance = float(np.nansum((units.moments.scale / ranges.spread)[alike] ** 2))
     seen = float(np.diagonal(look.moment)[alike].sum()) * clip**2 / count
@@ -249,6 +250,14 @@ def _measured_units(
     reach = reaches(ranges, public, spreads)
     mu = run.account.spend("means and units", tuning.units)
     return ColumnUnits(ranges, reach, cell_moments(source, ranges, reach, mu, run, gaps))
+
+
+def _count(rows: AnyRows, lift: Lift | None, run: Run, tuning: StandardTuning) -> float:
+    """Return the number of rows, or what stands for it where persons have several."""
+    if lift is None:
+        return float(rows.shape[0])
+    mu = run.account.spend("weight of persons", tuning.weight)
+    return released_weight(lift, rows.shape[0], mu, run)[0]
 
 
 def _present(gaps: Gaps | None, d: int) -> Array:

@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from privspan._lib import checks
 from privspan._lib.card import card, facts, sentence
-from privspan._lib.errors import ParameterError
 from privspan._lib.rounding import relative_error
 from privspan.privacy import PrivacyCost, UselessPlanWarning
 from privspan.privacy.call import Call, LedgerLike
@@ -35,8 +35,8 @@ from privspan.rows.unit import CHUNK_ROWS
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_sum, gaussian_symmetric, grid_total, noise_level, upper_triangle
 from privspan.sums.looks import CONSTANT
-from privspan.sums.mean import check_columns, mean_within
-from privspan.sums.variance import typical_length
+from privspan.sums.mean import mean_within
+from privspan.sums.variance import check_columns, typical_length
 
 Array = NDArray[np.float64]
 
@@ -103,8 +103,7 @@ class PrivateClassifier:
         source: Table = open_table(X, accept_sparse=False).here()
         check_columns(source, self.subspace)
         d = self.centre.shape[0] if self.subspace is None else self.subspace.ambient_dimension
-        if source.shape[1] != d:
-            raise ParameterError("{X} must have {d} columns; got {got}.", d=d, got=int(source.shape[1]))
+        checks.columns(source, d)
         with np.errstate(all="ignore"):
             source = (
                 source if self.subspace is None else source.coordinates(self.subspace.basis, self.subspace.offset)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from privspan._lib import checks
 from privspan._lib.card import card, facts
-from privspan._lib.errors import ParameterError
 from privspan.privacy import PrivacyCost
 from privspan.privacy.call import Call, LedgerLike
 from privspan.privacy.persons import MOST_ROWS
@@ -26,7 +25,7 @@ from privspan.privacy.run import Run
 from privspan.rows.table import Missing, Table
 from privspan.subspace import Subspace
 from privspan.sums.grid import SUMS, gaussian_sum, most_share, row_bounds, row_sums
-from privspan.sums.variance import LENGTHS, typical_length
+from privspan.sums.variance import LENGTHS, check_columns, typical_length
 
 Array = NDArray[np.float64]
 
@@ -157,11 +156,3 @@ def mean_within(run: Run, source: Table, subspace: Subspace | None, norm_bound: 
         mean = subspace.basis @ mean + (0.0 if subspace.offset is None else subspace.offset)
     mean.flags.writeable = False
     return PrivateMean(mean, sigma * bound / n, bound, run.account.cost(), run.private)
-
-
-def check_columns(source: Table, subspace: Subspace | None) -> None:
-    """Refuse a table with another number of columns than the subspace, if there is one."""
-    d = source.shape[1]
-    if subspace is not None and d != subspace.ambient_dimension:
-        template = "{X} must have {dimension} columns, as the subspace has; got {d}."
-        raise ParameterError(template, dimension=subspace.ambient_dimension, d=d)

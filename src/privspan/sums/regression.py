@@ -29,7 +29,7 @@ from privspan.rows.table import Missing, Table
 from privspan.rows.unit import CHUNK_ROWS, is_sparse
 from privspan.subspace import Subspace
 from privspan.sums.grid import SumBounds, gaussian_symmetric, grid_total, most_share, noise_level, upper_triangle
-from privspan.sums.mean import check_columns
+from privspan.sums.variance import check_columns
 
 Array = NDArray[np.float64]
 

@@ -30,8 +30,7 @@ from privspan.rows.partitioned_rows import PerRow, known_chunks, per_row
 from privspan.rows.table import Table
 from privspan.subspace import Subspace
 from privspan.sums.grid import MOMENTS, SumBounds, gaussian_sum, most_share
-from privspan.sums.mean import check_columns
-from privspan.sums.variance import typical_length
+from privspan.sums.variance import check_columns, typical_length
 
 Array = NDArray[np.float64]
 

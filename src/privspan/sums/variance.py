@@ -109,10 +109,7 @@ def explained_variance(
         if norm_bound is not None:
             checks.moderate(norm_bound=norm_bound)
         source = call.open(X)
-        d = source.shape[1]
-        if d != subspace.ambient_dimension:
-            template = "{X} must have {ambient_dimension} columns, as the subspace has; got {d}."
-            raise ParameterError(template, ambient_dimension=subspace.ambient_dimension, d=d)
+        check_columns(source, subspace)
         return call.finish(
             variance_within(call.begin(gaussian=True, empty=empty_share(norm_bound)), source, subspace, norm_bound)
         )
@@ -147,6 +144,14 @@ def variance_within(run: Run, source: Table, subspace: Subspace, norm_bound: flo
     turned = Subspace(np.linalg.qr(subspace.basis @ turn[:, ::-1])[0])
     parameters = {"n": n, "d": d, "k": subspace.dimension, "norm_bound": float(norm_bound)}
     return Release(turned, run.account.cost(), "explained-variance", parameters, run.private, extras)
+
+
+def check_columns(source: Table, subspace: Subspace | None) -> None:
+    """Refuse a table with another number of columns than the subspace, if there is one."""
+    d = source.shape[1]
+    if subspace is not None and d != subspace.ambient_dimension:
+        template = "{X} must have {dimension} columns, as the subspace has; got {d}."
+        raise ParameterError(template, dimension=subspace.ambient_dimension, d=d)
 
 
 def second_moments(rows: AnyRows, basis: Array, mu: float, run: Run) -> tuple[Array, float, float]:
