@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
@@ -160,6 +161,17 @@ def note(message: str) -> None:
 def warn(message: str) -> None:
     """Warn on standard error."""
     _say(f"Warning: {message}", "yellow")
+
+
+@contextmanager
+def warnings_in_words(elsewhere: tuple[type[Warning], ...] = ()) -> Iterator[None]:
+    """Tell warnings of the library in the words of a command; those that are told elsewhere are passed over."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        if issubclass(warning.category, UserWarning) and not issubclass(warning.category, elsewhere):
+            warn(str(warning.message))
 
 
 def fail(message: str) -> None:

@@ -5,7 +5,6 @@ Everything that can be refused is refused by `check`, from public facts, before 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -138,13 +137,9 @@ class Task(Learning):
 
     def run(self, source: Table) -> tuple[Release, Plan | None]:
         """Run the private step; from here on its budget is spent."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        # What is weak or useless the command tells by itself, at a better moment.
+        with _console.warnings_in_words((UselessPlanWarning, WeakPrivacyWarning)):
             release, plan = self._exact(source) if self.exact else self._pca(source)
-        told_elsewhere = (UselessPlanWarning, WeakPrivacyWarning)  # by the command itself, at a better moment
-        for warning in caught:
-            if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told_elsewhere):
-                _console.warn(str(warning.message))
         # What was run costs no more than the decimals that were typed; those are what people want to read.
         cost = replace(release.cost, epsilon=float(self.epsilon), delta=float(self.delta))
         release = replace(release, cost=cost)

@@ -104,14 +104,15 @@ def _made(
     epsilon, delta = budget_float(charge.epsilon), budget_float(charge.delta)
     with activity(f"Reading {place.name}") as shown, open_table(place, names, reading, shown) as source:
         shown.now("Counting privately")
-        made = private_score_map(
-            source,
-            saved.release or found,
-            epsilon=epsilon,
-            delta=delta,
-            components=components,
-            ledger=charge,
-        )
+        with _console.warnings_in_words():
+            made = private_score_map(
+                source,
+                saved.release or found,
+                epsilon=epsilon,
+                delta=delta,
+                components=components,
+                ledger=charge,
+            )
         interrupts.hold()
     return made
 

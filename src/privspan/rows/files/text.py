@@ -162,9 +162,9 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
         names = []  # the beginning of something that is no text
     if _is_record(names, schema.decimal):
         raise UnreadableFileError("{file!r} must begin with a line of column names.", file=path.name)
-    other = next((sign for sign in _OTHER_SEPARATORS if len(names) == 1 and sign in line), None)
-    if other is not None and schema.separator is None:
-        template = "{file!r} has one column if a {tried!r} separates; its names hold {other}: name the {separator}."
+    other = max(_OTHER_SEPARATORS, key=line.count)
+    if line.count(other) >= len(names) and schema.separator is None:
+        template = "{file!r} has few columns if a {tried!r} separates; its names hold {other}: name the {separator}."
         raise UnreadableFileError(template, file=path.name, tried=separator, other=_OTHER_SEPARATORS[other])
     return names, first
 
