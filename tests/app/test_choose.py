@@ -13,6 +13,7 @@ from app_pages import Visitor
         ("table.xlsx", "x", "Choose a file that ends in"),
         ("empty.csv", "", "'empty.csv' holds no rows."),
         ("semi.csv", "a;b\n1;2\n", "name the sign between cells"),
+        ("comma.csv", "age;height, cm;sex\n1;2;3\n", "name the sign between cells"),
         ("twice.csv", "a,a\n1,2\n", "has two columns named 'a'"),
         ("numbers.csv", "1,2\n3,4\n", "must begin with a line of column names"),
         ("cut.parquet", "PAR1", "is not a .parquet file"),
@@ -46,3 +47,21 @@ def test_a_choice_that_the_page_does_not_offer_is_refused(visitor: Visitor, tmp_
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     visitor.to_columns("a.csv", separator="x")
     assert (visitor.status, visitor.wrong) == (422, ["Choose one of the list."])
+
+
+def test_the_decimal_sign_is_asked_for_where_it_is_often_a_comma(visitor: Visitor, tmp_path: Path) -> None:
+    """Taken for a point, every cell would count as missing, and the budget be spent on nothing."""
+    (tmp_path / "a.csv").write_text("x;y\n1,5;2\n")
+    visitor.to_columns("a.csv", separator=";")
+    assert visitor.wrong == ["Files with semicolons often have decimal commas. Say which sign this one has."]
+    visitor.send("/table", file="a.csv", decimal=",")
+    assert visitor.path == "/columns"
+    assert "a number is written with a comma, as 1,5" in visitor.text
+    visitor.get("/table")
+    assert visitor.form("/table")["decimal"] == ","
+
+
+def test_names_that_no_form_can_carry_are_not_listed(visitor: Visitor, tmp_path: Path) -> None:
+    for name in ("a.csv", "line\nbreak.csv", "\x1b[31m.csv", "bad\udcff.csv"):
+        (tmp_path / name).write_text("x,y\n1,2\n")
+    assert visitor.desk.folder.listed((".csv",)) == ["a.csv"]

@@ -8,18 +8,15 @@ import pytest
 import typer
 from test_answers import ANSWERS
 
-from privspan.app.answers import Answers, ColumnAnswer, Price, Question, TableAnswer
+from privspan.app.answers import Answers, ColumnAnswer, Price, Question, TableAnswer, answers_of
 from privspan.app.commands import (
     Places,
-    bounds_file,
-    bounds_text,
     fit_command,
     map_command,
     schema_file,
     script,
     shown,
 )
-from privspan.cli._public import Declared
 from privspan.cli.app import app
 from privspan.rows import read_schema
 
@@ -39,7 +36,6 @@ def test_the_command_line_reads_what_was_answered() -> None:
     assert (found["k"], found["epsilon"], found["delta"]) == (0.75, Decimal("0.10"), Decimal("0.000001"))
     assert (found["scale"], found["max_rows"]) == (False, 3)
     assert (found["by"], found["purpose"], found["reviewed_by"]) == ("me", "why", "she")
-    assert found["bounds"] == Declared("--bounds", {"age": (0.0, 120.0)})
     assert (found["limit_epsilon"], found["limit_delta"]) == (Decimal(3), None)
     assert str(found["output"]) == "out/release-1/release.npz"
     assert str(found["report"]) == "out/release-1/report.html"
@@ -48,11 +44,10 @@ def test_the_command_line_reads_what_was_answered() -> None:
 
 def test_what_looks_like_an_option_is_none() -> None:
     table, question = TableAnswer("-o"), Question(by="--seed=1", purpose="-x", reviewed_by="")
-    answers = Answers(table, (ColumnAnswer("-k", "number", low="1", high="2"),), question, Price())
+    answers = Answers(table, (ColumnAnswer("-k", "number"),), question, Price())
     found = parsed(fit_command(answers, Places("-o", "-out", "-l.json")))
     assert found["seed"] is None
     assert (found["by"], found["purpose"], str(Path(found["file"]))) == ("--seed=1", "-x", "-o")
-    assert found["bounds"].values == {"-k": (1.0, 2.0)}
 
 
 def test_a_map_has_its_own_command() -> None:
@@ -71,18 +66,13 @@ NAMES = ["age", "a,b", 'a "b"', "a=b", "a:b", "ä", " edge ", "new\nline"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bounds_of_any_name_reach_the_command_line(name: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "bounds.toml").write_text(bounds_file({name: (-1.5, 1e-7)}))
+def test_bounds_of_any_name_are_in_the_schema(name: str, tmp_path: Path) -> None:
     column = ColumnAnswer(name, "number", low="-1.5", high="1e-7")
     answers = Answers(TableAnswer("a.csv"), (column,), Question(), Price())
-    found = parsed(fit_command(answers, Places("a.csv", "out", "l.json")))
-    assert found["bounds"].values == {name: (-1.5, 1e-7)}
-
-
-def test_very_many_bounds_go_into_a_file() -> None:
-    assert bounds_text({f"column {at}": (0.0, 1.0) for at in range(5_000)}) is None
+    (tmp_path / "schema.toml").write_text(schema_file(answers))
+    found = read_schema(tmp_path / "schema.toml")
+    assert found.columns[name].bounds == (-1.5, 1e-7)
+    assert answers_of(found, [name], [ColumnAnswer(name, "skip", low="0", high="9")])[0].bounds == (-1.5, 1e-7)
 
 
 def test_the_schema_file_is_read_as_it_was_declared(tmp_path: Path) -> None:
@@ -96,7 +86,7 @@ def test_the_schema_file_is_read_as_it_was_declared(tmp_path: Path) -> None:
 def test_the_script_is_a_program_with_the_same_numbers() -> None:
     text = script(ANSWERS, PLACES)
     compile(text, "script.py", "exec")
-    for line in ("    0.75,", "bounds={'age': (0.0, 120.0)}", "max_rows=3", "limit_epsilon='3'", "Path('-a b.csv')"):
+    for line in ("    0.75,", "max_rows=3", "limit_epsilon='3'", "Path('-a b.csv')"):
         assert line in text
     assert "scale" not in text
 

@@ -25,7 +25,7 @@ def test_double_clicks_reloads_and_two_tabs_spend_once_and_a_stop_says_what(slow
     other.get("/confirm")
     assert "One at a time" in other.text
     assert 'name="ticket"' not in other.text
-    other.post("/confirm", {"ticket": slow.desk.session.ticket})
+    other.post("/confirm", {"ticket": slow.desk.session.ticket, "size": fields["size"]})
     assert other.wrong == ["Release-1 is being made. One release at a time."]
     assert [run.name for run in slow.desk.runs.all()] == ["release-1"]
     slow.get("/releases/release-1")
@@ -48,3 +48,28 @@ def test_a_page_that_is_out_of_date_spends_nothing(visitor: Visitor, tmp_path: P
     assert "The answers have changed" in visitor.wrong[0]
     assert "ε = 3 and" in visitor.text
     assert visitor.desk.runs.all() == []
+
+
+def test_a_file_that_has_changed_is_confirmed_anew(visitor: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 500)
+    visitor.to_confirm("a.csv")
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 700)
+    visitor.send("/confirm")
+    assert visitor.wrong == ["The file has changed since this page was shown. Look again at what will be done."]
+    assert "from 700 rows" in visitor.text
+    assert visitor.desk.runs.all() == []
+
+
+def test_a_damaged_ledger_or_a_table_that_has_gone_is_told_of_on_every_page(visitor: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 500)
+    visitor.to_confirm("a.csv")
+    visitor.desk.output.mkdir(exist_ok=True)
+    visitor.desk.ledger_path.write_text("{")
+    for path in ("/budget", "/confirm", "/ledger"):
+        assert visitor.get(path).status_code == 422
+        assert "it is not JSON" in visitor.text
+    visitor.desk.ledger_path.unlink()
+    (tmp_path / "a.csv").unlink()
+    for path in ("/columns", "/budget", "/confirm", "/forecast?epsilon=1&delta=1e-6&k=1"):
+        assert visitor.get(path).status_code == 422
+        assert "There is no such file" in visitor.text

@@ -53,15 +53,16 @@ def test_what_is_said_is_kept_and_becomes_a_schema(declaring: Visitor, tmp_path:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"use_AT_2": "category"}, "List the words"),
-        ({"use_AT_2": "category", "words_AT_2": "a, a"}, "List the words"),
-        ({"low_AT_1": "5"}, "Both ends, please, or none."),
-        ({"low_AT_1": "5", "high_AT_1": "5"}, "The lower end comes first"),
+        ({"use_AT_2": "category"}, "List the words that “ward” may hold"),
+        ({"use_AT_2": "category", "words_AT_2": "a, a"}, "List the words that “ward” may hold"),
+        ({"low_AT_1": "5"}, "Both ends of “age”, please, or none."),
+        ({"low_AT_1": "5", "high_AT_1": "5"}, "The lower end of “age” comes first"),
         ({"low_AT_1": "x", "high_AT_1": "5"}, "A number, please"),
         ({"use_AT_0": "person", "use_AT_1": "person"}, "Only one column can hold the person ids."),
         ({f"use_AT_{at}": "skip" for at in range(4)}, "All columns are left out."),
         ({"use_AT_1": "list"}, "Choose one of the list."),
-        ({"count": "3"}, "The file has changed"),
+        ({"use_AT_2": "category", "words_AT_2": "x" * 200_000}, "List the words that “ward” may hold"),
+        ({"of": "another"}, "This is another file"),
     ],
 )
 def test_what_cannot_be_is_told_of(changes, words, declaring: Visitor) -> None:
@@ -86,10 +87,44 @@ def test_a_schema_says_how_the_file_is_written_too(declaring: Visitor, tmp_path:
     (tmp_path / "semi.toml").write_text('separator = ";"')
     (tmp_path / "a.csv").write_text(HEAD.replace(",", ";") + "1;41;a;2001\n" * 60)
     declaring.post("/columns/schema", {"schema": "semi.toml"})
-    assert declaring.status == 422  # the names could not be read before
-    declaring.to_columns("a.csv", separator=";")
-    declaring.send("/columns/schema", schema="semi.toml")
-    assert declaring.desk.session.answers.table.separator == ";"
+    assert (declaring.status, declaring.desk.session.answers.table.separator) == (200, ";")
+    declaring.send("/columns")
+    assert declaring.path == "/question"
+
+
+def test_a_schema_that_makes_other_columns_of_the_file_begins_anew(declaring: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "bar.toml").write_text('separator = "|"')
+    declaring.post("/columns/schema", {"schema": "bar.toml"})
+    assert [one.name for one in declaring.desk.session.answers.columns] == ["id,age,ward,since"]
+    declaring.send("/columns")
+    assert declaring.path == "/question"
+
+
+def test_a_schema_that_says_something_else_than_the_file_is_told_of(declaring: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text('[columns.age]\ntype = "list"\nwidth = 3')
+    declaring.post("/columns/schema", {"schema": "list.toml"})
+    assert "something else of 'age' than the file" in declaring.wrong[0]
+
+
+def test_a_form_for_one_table_is_not_taken_for_another(declaring: Visitor, tmp_path: Path) -> None:
+    """Two tabs: as many columns, but others."""
+    (tmp_path / "b.csv").write_text("salary,ssn,age,name\n" + "1,41,2,3\n" * 60)
+    old = declaring.form("/columns")
+    other = Visitor(declaring.desk)
+    other.to_columns("b.csv")
+    declaring.post("/columns", old)
+    assert (declaring.status, declaring.wrong[0][:20]) == (422, "This is another file")
+    assert declaring.desk.session.answers.columns is None
+    assert ">salary<" in declaring.text
+
+
+def test_words_with_signs_that_cannot_be_shown_stay_as_they_were(declaring: Visitor) -> None:
+    declaring.send("/columns", use_AT_2="category", words_AT_2="a\u00adb, c")
+    for _ in range(2):
+        declaring.get("/columns")
+        assert declaring.form("/columns")["words-2"] == "a\ufffdb, c"
+        declaring.send("/columns")
+    assert declaring.desk.session.answers.columns[2].words == ("a\u00adb", "c")
 
 
 def test_a_very_wide_table_takes_a_schema_file(visitor: Visitor, tmp_path: Path) -> None:
@@ -110,4 +145,4 @@ def test_columns_that_have_changed_are_looked_at_again(declaring: Visitor, tmp_p
     assert ">new<" in declaring.text
     (tmp_path / "a.csv").write_text("new,since\n" + "1,2001\n" * 60)
     declaring.post("/columns", old)
-    assert (declaring.status, declaring.wrong[0][:20]) == (422, "The file has changed")
+    assert (declaring.status, declaring.wrong[0][:20]) == (422, "This is another file")

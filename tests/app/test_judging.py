@@ -49,7 +49,7 @@ def test_what_the_ledger_refuses_is_refused(ledger: Ledger) -> None:
         refuse(tight, OUTLINE, ledger, "people")
     with ledger.spending("people", "1", "1e-6", person="id"):
         pass
-    with pytest.raises(OverspendError, match="do not add up"):
+    with pytest.raises(OverspendError, match=r"is for persons by 'id', and .* do not add up. Say the same"):
         refuse(ANSWERS, OUTLINE, ledger, "people")
 
 

@@ -94,6 +94,16 @@ def test_a_report_is_shown_with_a_policy_of_its_own(wide: Visitor) -> None:
     assert headers["cache-control"] == "no-store"
 
 
+def test_what_was_released_is_shown_where_the_ledger_is_damaged(wide: Visitor) -> None:
+    kept = wide.desk.ledger_path.read_text()
+    wide.desk.ledger_path.write_text("{")
+    wide.get("/releases/release-1")
+    wide.desk.ledger_path.write_text(kept)
+    assert wide.status == 200
+    assert "Open the report" in wide.text
+    assert "it is not JSON" in wide.text
+
+
 def test_what_is_not_there_is_not_found(wide: Visitor) -> None:
     for path in ("release-9", "release-9/progress", "release-9/report", "release-1/picture", "release-1/files/none"):
         assert wide.get(f"/releases/{path}").status_code == 404

@@ -24,6 +24,7 @@ def test_the_number_of_components_is_asked_in_three_ways(changes, components, sm
         ({"k": "two"}, "A whole number"),
         ({"how_many": "share", "share": "100"}, "between 0 and 100"),
         ({"how_many": "share", "share": ""}, "between 0 and 100"),
+        ({"how_many": "share", "share": "99.99999999999999999999"}, "between 0 and 100"),
         ({"how_many": "some"}, "Choose one of the list."),
         ({"by": "x" * 400}, "One line, please"),
     ],
@@ -43,3 +44,11 @@ def test_rows_of_a_person_are_asked_for_where_people_have_several(small: Visitor
     small.get("/question")
     small.send("/question", max_rows="2000")
     assert "1,024" in small.wrong[0]
+
+
+def test_a_report_of_the_example_says_that_it_is_one(visitor: Visitor) -> None:
+    visitor.get("/")
+    visitor.send("/example")
+    visitor.send("/columns")
+    visitor.send("/question", purpose="")
+    assert "made-up table" in visitor.desk.session.answers.question.purpose

@@ -44,8 +44,9 @@ def test_new_answers_make_a_page_out_of_date_and_the_same_do_not(session: Sessio
 
 def test_a_ticket_that_was_spent_leads_to_its_release(session: Session) -> None:
     ticket = session.ticket
-    assert session.spent_on(ticket) is None
-    session.spend(ticket, "release-1")
-    assert session.spent_on(ticket) == "release-1"
+    assert session.spent_on("/confirm", ticket) is None
+    session.spend("/confirm", ticket, "release-1")
+    assert session.spent_on("/confirm", ticket) == "release-1"
+    assert session.spent_on("/releases/release-1/map", ticket) is None  # another page spends nothing on it
     assert session.ticket != ticket
-    assert session.spent_on(session.ticket) is None
+    assert session.spent_on("/confirm", session.ticket) is None

@@ -58,7 +58,7 @@ class ColumnAnswer:
             return Column("category", categories=self.words)
         if self.use == "list":
             return Column("list", self.width)
-        return Column("skip" if self.use == "person" else self.use)
+        return Column("skip" if self.use == "person" else self.use, bounds=self.bounds)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -211,7 +211,7 @@ def words_written(words: Sequence[str]) -> str:
 
 
 def answers_of(schema: Schema, names: Sequence[str], columns: Sequence[ColumnAnswer]) -> tuple[ColumnAnswer, ...]:
-    """Return what a schema file says of these columns; bounds, of which it does not speak, stay as they are."""
+    """Return what a schema file says of these columns; bounds stay as they are where it names none."""
     unknown = [name for name in schema.columns or {} if name not in names]
     if unknown:
         raise ParameterError("The schema declares {name!r}, and the table has no such column.", name=unknown[0])
@@ -225,6 +225,9 @@ def answers_of(schema: Schema, names: Sequence[str], columns: Sequence[ColumnAns
         new = one if said is None else replace(one, use=_use(said), words=(), width=said.width)
         if said is not None and said.categories is not None:
             new = replace(new, words=tuple(map(str, said.categories)))
+        if said is not None and said.bounds is not None:
+            low, high = (repr(end).removesuffix(".0") for end in said.bounds)
+            new = replace(new, low=low, high=high)
         if one.name == schema.person:
             new = replace(new, use="person", words=())
         found.append(new)

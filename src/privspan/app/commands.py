@@ -6,8 +6,6 @@ app: the command can be typed there again, with other names for what it writes.
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,12 +14,11 @@ from pathlib import Path
 from pprint import pformat
 
 from privspan.app.answers import Answers, Price
-from privspan.rows.files.schema import quoted, schema_text
+from privspan.rows.files.schema import schema_text
 
 PROGRAM = (sys.executable, "-P", "-m", "privspan")
 """What ``privspan`` is here; with -P no module of the folder of the data can come in its way."""
 
-_LONGEST_BOUNDS = 20_000  # characters on a command line; the system takes more, nobody reads them
 _HOW = "Types as they were declared in `privspan app`: a declaration, not read off the rows."
 
 
@@ -45,9 +42,6 @@ def fit_command(answers: Answers, places: Places, into: str | None = None) -> li
     words += ["--schema", _argument(places.file("schema.toml"))]
     words += ["--scale"] if question.scale else []
     words += ["--max-rows", str(question.max_rows)] if answers.person is not None else []
-    if answers.bounds:
-        inline = bounds_text(answers.bounds)
-        words += ["--bounds", _argument(places.file("bounds.toml")) if inline is None else inline]
     for flag, text in (
         ("--by", question.by),
         ("--purpose", question.purpose),
@@ -93,19 +87,6 @@ def schema_file(answers: Answers) -> str:
     return schema_text(answers.schema, {}, (_HOW,))
 
 
-def bounds_text(bounds: dict[str, tuple[float, float]]) -> str | None:
-    """Return the bounds as ``--bounds`` takes them; None if they need a file."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([f"{name}={low!r}:{high!r}" for name, (low, high) in bounds.items()])
-    plain = all(name == name.strip() and name.isprintable() for name in bounds)
-    return line.getvalue() if plain and len(line.getvalue()) <= _LONGEST_BOUNDS else None
-
-
-def bounds_file(bounds: dict[str, tuple[float, float]]) -> str:
-    """Return the bounds as a TOML file."""
-    return "".join(f"{quoted(name)} = [{low!r}, {high!r}]\n" for name, (low, high) in bounds.items())
-
-
 _SCRIPT = '''"""What `privspan app` was asked for, in Python. Every run of this spends the budget again."""
 
 from pathlib import Path
@@ -133,7 +114,6 @@ def script(answers: Answers, places: Places) -> str:
     options: dict[str, object] = dict(zip(("epsilon", "delta"), price.floats, strict=True))
     options |= {"scale": True} if question.scale else {}
     options |= {"max_rows": question.max_rows} if answers.person is not None else {}
-    options |= {"bounds": answers.bounds} if answers.bounds else {}
     limits = (("limit_epsilon", price.limit_epsilon), ("limit_delta", price.limit_delta))
     return _SCRIPT.format(
         table=places.table,

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from privspan._lib.errors import PrivspanError
 from privspan._lib.in_words import number
 from privspan._lib.markup import Html
 from privspan._lib.readable import readable
@@ -22,6 +23,7 @@ from privspan.app.folder import TABLES, Folder
 from privspan.app.forms import MOST_BYTES, Form
 from privspan.app.runs import Runs
 from privspan.app.session import Session
+from privspan.app.words import told
 from privspan.ledger import Ledger
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -109,7 +111,7 @@ def get(handler: Callable[[Request], Response]) -> Handler:
     """Return the endpoint that shows a page."""
 
     async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(handler, request)
+        return await run_in_threadpool(_answered, request, lambda: handler(request))
 
     return endpoint
 
@@ -133,9 +135,17 @@ def post(handler: Callable[[Request, Form], Response]) -> Handler:
             return refusal(
                 "This form did not come from a page of this app. Go back, reload the page, try again.", 403
             )
-        return await run_in_threadpool(handler, request, form)
+        return await run_in_threadpool(_answered, request, lambda: handler(request, form))
 
     return endpoint
+
+
+def _answered(request: Request, answer: Callable[[], Response]) -> Response:
+    """Return the page, or one that says what cannot be read: a table that has gone, a ledger that is damaged."""
+    try:
+        return answer()
+    except (PrivspanError, OSError, MemoryError) as error:
+        return page(request, "broken.html", 422, words=told(error))
 
 
 def refusal(words: str, status: int, headers: Mapping[str, str] | None = None) -> HTMLResponse:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privspan._lib.errors import PrivspanError
+from privspan._lib.readable import readable
 
 TABLES = (".arrow", ".csv", ".feather", ".parquet", ".tsv")
 """Suffixes of tables with column names."""
@@ -76,8 +77,8 @@ class Folder:
                 seen += 1
                 if seen > _MOST_SEEN:
                     return
-                if name.startswith(".") or Path(name).suffix.lower() not in suffixes:
-                    continue
+                if name.startswith(".") or Path(name).suffix.lower() not in suffixes or readable(name) != name:
+                    continue  # a name with signs that cannot be shown does not come back from a form as it was
                 try:
                     self.file(self.relative(here / name), suffixes)
                 except OutsideError:

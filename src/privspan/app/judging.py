@@ -10,7 +10,7 @@ import warnings
 from privspan._lib import checks
 from privspan.app.answers import Answers
 from privspan.app.facts import Outline, Size
-from privspan.ledger import Ledger
+from privspan.ledger import Ledger, OverspendError
 from privspan.pca import PCASettings, check_pca
 from privspan.planner import Plan, plan
 from privspan.privacy.call import Call, weakness
@@ -29,6 +29,14 @@ def refuse(answers: Answers, outline: Outline, ledger: Ledger, dataset: str) -> 
         warnings.simplefilter("ignore")  # of a weak budget: the page tells it by itself
         with Call("private_pca", epsilon, delta) as call:
             in_mu = check_pca(settings, call, outline.source())
+    now = "for rows" if answers.person is None else f"for persons by {answers.person!r}"
+    earlier = next((entry.in_words() for entry in ledger.account(dataset).entries), now)
+    if earlier != now:
+        template = (
+            "What has been spent on this table is {earlier}, and this would be {now}: these do not add up. "
+            "Say the same of the person id as before, or start the app with another `--ledger`."
+        )
+        raise OverspendError(template, earlier=earlier, now=now)
     mu, aside = in_mu or (None, 0.0)
     ledger.check(
         dataset,

@@ -143,8 +143,17 @@ class Runs:
         """Return the release that is being made, by this app or by one before it."""
         return next((run for run in reversed(self.all()) if run.state == "running"), None)
 
+    def is_ours(self) -> bool:
+        """Tell whether what is at work was started by this app, which can stop it."""
+        return self._process is not None and self._process.poll() is None
+
+    def _refuse_if_busy(self) -> None:
+        if (other := self.at_work()) is not None:
+            raise BusyError("{name} is being made. One release at a time.", name=other.name)
+
     def new_folder(self) -> Path:
         """Make the folder of a new release: exclusively, so that two apps never share one."""
+        self._refuse_if_busy()
         self.folder.mkdir(parents=True, exist_ok=True)
         number = 1 + max((run.number for run in self.all()), default=0)
         while True:
@@ -160,8 +169,7 @@ class Runs:
         From here on it may spend: whoever calls makes sure that a person has confirmed it, once.
         """
         with self._lock:
-            if (other := self.at_work()) is not None:
-                raise BusyError("{name} is being made. One release at a time.", name=other.name)
+            self._refuse_if_busy()
             for name, text_of in files.items():
                 _write_new(folder / name, text_of)
             log = (folder / "log.txt").open("xb")

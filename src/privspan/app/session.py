@@ -29,7 +29,7 @@ class Session:
         self._draw, self.lock = draw, threading.RLock()
         self.csrf, self._cookie, self._token = draw(), draw(), draw()
         self._answers = Answers()
-        self._ticket, self._spent_on = draw(), dict[str, str]()
+        self._ticket, self._spent_on = draw(), dict[tuple[str, str], str]()
 
     # ---- Who comes in --------------------------------------------------------------------------------------------
 
@@ -75,14 +75,14 @@ class Session:
         """What a page that confirms these answers has to bring; it is good for one release."""
         return self._ticket
 
-    def spent_on(self, ticket: str) -> str | None:
-        """Return the release that a ticket was spent on, if it was."""
-        return self._spent_on.get(ticket)
+    def spent_on(self, page: str, ticket: str) -> str | None:
+        """Return the release that a ticket was spent on from this page, if it was."""
+        return self._spent_on.get((page, ticket))
 
-    def spend(self, ticket: str, name: str) -> None:
+    def spend(self, page: str, ticket: str, name: str) -> None:
         """Note that a ticket was spent on a release; the next page that confirms gets another one."""
         with self.lock:
-            self._spent_on[ticket] = name
+            self._spent_on[page, ticket] = name
             if ticket == self._ticket:
                 self._ticket = self._draw()
 

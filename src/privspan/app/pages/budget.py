@@ -34,12 +34,8 @@ def show(request: Request) -> Response:
     answers = desk.session.answers
     if (step := missing(answers, "/budget")) is not None:
         return go(step)
-    try:
-        outline = desk.facts.outline(desk.table_path(answers), answers)
-        question, price, mistakes = _tried(request, answers, outline)
-        return _page(request, outline, question, price, mistakes)
-    except (PrivspanError, OSError) as error:
-        return page(request, "broken.html", 422, words=told(error))
+    outline = desk.facts.outline(desk.table_path(answers), answers)
+    return _page(request, outline, *_tried(request, answers, outline))
 
 
 def picture(request: Request) -> Response:
@@ -48,12 +44,8 @@ def picture(request: Request) -> Response:
     answers = desk.session.answers
     if missing(answers, "/budget") is not None:
         return HTMLResponse("", status_code=404)
-    try:
-        outline = desk.facts.outline(desk.table_path(answers), answers)
-        question, price, mistakes = _tried(request, answers, outline)
-        return HTMLResponse(piece("forecast.html", **_forecast(outline, question, price, mistakes)))
-    except (PrivspanError, OSError) as error:
-        return page(request, "broken.html", 422, words=told(error))
+    outline = desk.facts.outline(desk.table_path(answers), answers)
+    return HTMLResponse(piece("forecast.html", **_forecast(outline, *_tried(request, answers, outline))))
 
 
 def answer(request: Request, form: Form) -> Response:
@@ -67,18 +59,15 @@ def answer(request: Request, form: Form) -> Response:
         return go(f"/budget?{urlencode(tried)}")
     question, price = _read(form, answers)
     asked = replace(answers, question=question, price=price)
+    outline = desk.facts.outline(desk.table_path(answers), answers)
     try:
-        outline = desk.facts.outline(desk.table_path(answers), answers)
         if not form.mistakes:
             refuse(asked, outline, desk.ledger, desk.dataset(asked))
     except PrivspanError as error:
         form.wrong("budget", told(error))
-    except (OSError, MemoryError) as error:
-        return page(request, "broken.html", 422, words=told(error))
     if form.mistakes:
         return _page(request, outline, question, price, form.mistakes, form)
-    with desk.session.lock:
-        desk.session.change(asked)
+    desk.session.change(asked)
     return go("/confirm")
 
 
@@ -150,7 +139,8 @@ def _page(
     if form is not None:  # what cannot be taken stays as it was typed
         shown |= {name: form.raw(name) for name in shown if name in form.values}
     values: dict[str, object] = {"size": outline.size, "question": question, "shown": shown, "mistakes": mistakes}
-    values |= {**_forecast(outline, question, price, mistakes), "spent": in_words(found), "most": MOST_COMPONENTS}
+    numbers = {name: words for name, words in mistakes.items() if name != "budget"}  # that is no wrong number
+    values |= {**_forecast(outline, question, price, numbers), "spent": in_words(found), "most": MOST_COMPONENTS}
     values |= {"limited": found.limit_epsilon is not None or found.limit_delta is not None}
     values["ledger"] = desk.ledger_name
     return page(request, "budget.html", 422 if mistakes else 200, **values)

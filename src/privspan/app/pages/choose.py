@@ -14,7 +14,7 @@ from privspan.app.pages.start import is_example
 from privspan.app.words import told
 
 SEPARATORS = {"": "as usual for the file", ",": "comma ,", ";": "semicolon ;", "tab": "tab", "|": "bar |"}
-DECIMALS = {".": "point, as in 1.5", ",": "comma, as in 1,5"}
+DECIMALS = {"": "as usual for the file", ".": "point, as in 1.5", ",": "comma, as in 1,5"}
 ENCODINGS = {"utf-8": "UTF-8", "latin-1": "Latin-1 (Western Europe)", "cp1252": "Windows-1252"}
 _CHOICES = {"separators": SEPARATORS, "decimals": DECIMALS, "encodings": ENCODINGS}
 
@@ -31,10 +31,12 @@ def answer(request: Request, form: Form) -> Response:
     given = TableAnswer(
         form.raw("typed") or form.raw("file"),
         {"": None, "tab": "\t"}.get(separator, separator),
-        form.choice("decimal", DECIMALS, "."),
+        form.choice("decimal", DECIMALS, "") or ".",
         form.choice("encoding", ENCODINGS, "utf-8"),
         form.ticked("quoted_newlines"),
     )
+    if separator == ";" and not form.raw("decimal"):  # of a wrong one nobody is told: its cells count as missing
+        form.wrong("decimal", "Files with semicolons often have decimal commas. Say which sign this one has.")
     try:
         path = desk.folder.file(given.file, TABLES)
         given = TableAnswer(**{**vars(given), "file": desk.folder.relative(path), "made_up": is_example(desk, path)})
@@ -43,8 +45,7 @@ def answer(request: Request, form: Form) -> Response:
         form.wrong("file", told(error))
     if form.mistakes:
         return _page(request, given, form.mistakes)
-    with desk.session.lock:
-        desk.session.change(desk.session.answers.of_table(given))
+    desk.session.change(desk.session.answers.of_table(given))
     return go("/columns")
 
 
@@ -53,5 +54,7 @@ def _page(request: Request, given: TableAnswer, mistakes: dict[str, str] | None 
     files = desk.folder.listed(TABLES)
     status = 422 if mistakes else 200
     folder = desk.folder.root.name
-    shown = {"given": given, "files": files, "folder": folder, "mistakes": mistakes or {}}
+    known = given.decimal if given.separator == ";" or given.decimal != "." else ""
+    known = "" if mistakes is not None and "decimal" in mistakes else known
+    shown = {"given": given, "files": files, "folder": folder, "mistakes": mistakes or {}, "decimal": known}
     return page(request, "table.html", status, **shown, **_CHOICES)

@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from privspan._lib.errors import PrivspanError
 from privspan.app.answers import Answers
-from privspan.app.commands import Places, bounds_file, bounds_text, fit_command, schema_file, script, shown
+from privspan.app.commands import Places, fit_command, schema_file, script, shown
 from privspan.app.desk import Desk, desk_of, go, page
 from privspan.app.facts import Size
 from privspan.app.forms import Form
 from privspan.app.judging import refuse, weak_points
 from privspan.app.pages.budget import account, in_words
 from privspan.app.pages.order import missing
-from privspan.app.runs import BusyError, made_now
+from privspan.app.runs import made_now
 from privspan.app.words import told
 
 
@@ -29,26 +29,24 @@ def show(request: Request) -> Response:
 def answer(request: Request, form: Form) -> Response:
     """Start the release, if this very page has not started one before and shows what is answered now."""
     desk = desk_of(request)
-    if (step := missing(desk.session.answers, "/confirm")) is not None:
-        return go(step)
     with desk.session.lock:  # a double click is two requests at once
+        if (step := missing(desk.session.answers, "/confirm")) is not None:
+            return go(step)
         ticket = form.raw("ticket")
-        if (name := desk.session.spent_on(ticket)) is not None:
+        if (name := desk.session.spent_on("/confirm", ticket)) is not None:
             return go(f"/releases/{name}")
-        if ticket != desk.session.ticket:
-            form.wrong(
-                "confirm", "The answers have changed since this page was shown. Look again at what will be done."
-            )
-            return _page(request, form.mistakes)
         try:
-            _refuse(desk, desk.session.answers)
-            if (other := desk.runs.at_work()) is not None:
-                raise BusyError("{name} is being made. One release at a time.", name=other.name)
+            size = _refuse(desk, desk.session.answers)
+            old = ticket != desk.session.ticket
+            if old or form.raw("size") != str(size):
+                changed = f"{'The answers have' if old else 'The file has'} changed since this page was shown."
+                form.wrong("confirm", f"{changed} Look again at what will be done.")
+                return _page(request, form.mistakes)
             name = _start(desk, desk.session.answers)
         except (PrivspanError, OSError, MemoryError) as error:
             form.wrong("confirm", told(error))
             return _page(request, form.mistakes)
-        desk.session.spend(ticket, name)
+        desk.session.spend("/confirm", ticket, name)
     return go(f"/releases/{name}")
 
 
@@ -66,8 +64,6 @@ def _start(desk: Desk, answers: Answers) -> str:
         "script.py": script(answers, places),
         "command.txt": typed + "\n",
     }
-    if answers.bounds and bounds_text(answers.bounds) is None:
-        files["bounds.toml"] = bounds_file(answers.bounds)
     scaled = "of standardised columns" if question.scale else "of columns as they are"
     made = made_now("fit", command, answers, f"Private PCA {scaled}, {question.in_words}")
     return desk.runs.start(folder, made, answers, files).name
@@ -85,10 +81,7 @@ def _page(request: Request, mistakes: dict[str, str]) -> Response:
     answers = desk.session.answers
     assert answers.table is not None
     assert answers.question is not None
-    try:
-        outline = desk.facts.outline(desk.table_path(answers), answers)
-    except (PrivspanError, OSError, MemoryError) as error:
-        return page(request, "broken.html", 422, words=told(error))
+    outline = desk.facts.outline(desk.table_path(answers), answers)
     try:
         _refuse(desk, answers)
         refused = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from privspan._lib.errors import PrivspanError
-from privspan.app.answers import ColumnAnswer, Use, answers_of, words_typed, words_written
+from privspan._lib.errors import ParameterError, PrivspanError
+from privspan._lib.readable import readable
+from privspan.app.answers import Answers, ColumnAnswer, Use, answers_of, words_typed, words_written
 from privspan.app.commands import schema_file
 from privspan.app.desk import Desk, desk_of, go, page
 from privspan.app.facts import declared_type, first_answer, remark, uses
@@ -56,55 +59,50 @@ def show(request: Request) -> Response:
 
 def answer(request: Request, form: Form) -> Response:
     """Take what was said of every column."""
-    desk = desk_of(request)
-    if (step := missing(desk.session.answers, "/columns")) is not None:
+    desk, answers = desk_of(request), desk_of(request).session.answers
+    if (step := missing(answers, "/columns")) is not None:
         return go(step)
-    try:
-        columns = _columns(desk)
-    except (PrivspanError, OSError) as error:
-        return _broken(request, error)
-    known = desk.session.answers.columns or first_answer(columns)
+    columns = _columns(desk, answers)
+    known = _known(answers, columns)
+    if form.raw("of") != _fingerprint(answers, columns):
+        form.wrong("columns", "This is another file, or it has changed since you saw it. Look at its columns.")
+        return _page(request, mistakes=form.mistakes)
     said = tuple(_said(form, at, one, old) for at, (one, old) in enumerate(zip(columns, known, strict=True)))
     said = said if len(columns) <= _MOST else known
-    if len(columns) <= _MOST and form.raw("count") != str(len(columns)):
-        form.wrong("columns", "The file has changed since this page was shown. Look at its columns again.")
     if not any(one.use in ("number", "boolean", "category", "list") for one in said):
         form.wrong("columns", "All columns are left out. Use at least one.")
     if sum(one.use == "person" for one in said) > 1:
         form.wrong("columns", "Only one column can hold the person ids.")
     if not form.mistakes:
         try:  # names and types, and whose the rows are: what the file itself rules out
-            desk.facts.outline(desk.table_path(desk.session.answers), replace(desk.session.answers, columns=said))
+            desk.facts.outline(desk.table_path(answers), replace(answers, columns=said))
         except (PrivspanError, OSError, MemoryError) as error:
             form.wrong("columns", told(error))
     if form.mistakes:
         return _page(request, said, form.mistakes)
-    with desk.session.lock:
-        desk.session.change(replace(desk.session.answers, columns=said))
+    desk.session.change(replace(answers, columns=said))
     return go("/question")
 
 
 def take_schema(request: Request, form: Form) -> Response:
     """Take a schema file below the folder; its types are shown on the page, to be looked at."""
-    desk = desk_of(request)
-    if (step := missing(desk.session.answers, "/columns")) is not None:
+    desk, answers = desk_of(request), desk_of(request).session.answers
+    if (step := missing(answers, "/columns")) is not None:
         return go(step)
+    assert answers.table is not None
     try:
-        columns = _columns(desk)
         schema = read_schema(desk.folder.file(form.raw("schema"), (".toml",)))
-        names = [one.name for one in columns]
-        known = desk.session.answers.columns or first_answer(columns)
-        said = answers_of(schema, names, known)
-        table = desk.session.answers.table
-        assert table is not None
         form_of = {"separator": schema.separator, "decimal": schema.decimal, "encoding": schema.encoding}
-        declared = replace(table, **form_of, quoted_newlines=schema.quoted_newlines)  # type: ignore[arg-type]
-        desk.facts.columns(desk.table_path(desk.session.answers), declared.form)
+        declared = replace(answers.table, **form_of, quoted_newlines=schema.quoted_newlines)  # type: ignore[arg-type]
+        columns = desk.facts.columns(desk.table_path(answers), declared.form)
+        said = answers_of(schema, [one.name for one in columns], _known(answers, columns))
+        for column, one in zip(columns, said, strict=True):
+            if one.use not in uses(column):
+                raise ParameterError("The schema says something else of {name!r} than the file.", name=one.name)
     except (PrivspanError, OSError) as error:
         form.wrong("schema", told(error))
         return _page(request, mistakes=form.mistakes)
-    with desk.session.lock:
-        desk.session.change(replace(desk.session.answers, table=declared, columns=said))
+    desk.session.change(replace(answers, table=declared, columns=said))
     return go("/columns")
 
 
@@ -117,22 +115,38 @@ def give_schema(request: Request) -> Response:
     return Response(schema_file(answers), media_type="application/toml", headers=headers)
 
 
-def _columns(desk: Desk) -> tuple[FileColumn, ...]:
-    table = desk.session.answers.table
-    return desk.facts.columns(desk.table_path(desk.session.answers), Schema() if table is None else table.form)
+def _columns(desk: Desk, answers: Answers) -> tuple[FileColumn, ...]:
+    return desk.facts.columns(desk.table_path(answers), Schema() if answers.table is None else answers.table.form)
+
+
+def _known(answers: Answers, columns: tuple[FileColumn, ...]) -> tuple[ColumnAnswer, ...]:
+    """Return what has been said of these columns, or what their names and types suggest."""
+    said = answers.columns or ()
+    return said if [one.name for one in said] == [one.name for one in columns] else first_answer(columns)
+
+
+def _fingerprint(answers: Answers, columns: tuple[FileColumn, ...]) -> str:
+    """Return what a form is good for: this file with these columns. Another tab may show others."""
+    return sha256(repr((answers.table, [(one.name, one.column) for one in columns])).encode()).hexdigest()
 
 
 def _said(form: Form, at: int, column: FileColumn, old: ColumnAnswer) -> ColumnAnswer:
     """Return what the form says of a column."""
     use = form.choice(f"use-{at}", uses(column), old.use)
     low, high = (form.finite(f"{end}-{at}") for end in ("low", "high"))
-    words = words_typed(form.raw(f"words-{at}"))
+    typed = form.raw(f"words-{at}")
+    try:  # signs that cannot be shown come back as marks; what nobody has touched stays as it was
+        words = old.words if typed == readable(words_written(old.words)) else words_typed(typed)
+    except csv.Error:
+        words = ()
     if use == "number" and (low is None) != (high is None):
-        form.wrong(f"low-{at}", "Both ends, please, or none.")
+        form.wrong(f"low-{at}", f"Both ends of “{column.name}”, please, or none.")
     elif use == "number" and low is not None and high is not None and float(low) >= float(high):
-        form.wrong(f"low-{at}", "The lower end comes first, and must be smaller.")
+        form.wrong(f"low-{at}", f"The lower end of “{column.name}” comes first, and must be smaller.")
     if use == "category" and (len(words) < 1 or len(set(words)) < len(words)):
-        form.wrong(f"words-{at}", "List the words that it may hold, each once, with commas between them.")
+        form.wrong(
+            f"words-{at}", f"List the words that “{column.name}” may hold, each once, with commas between them."
+        )
     numeric = use == "number"
     return replace(
         old,
@@ -146,25 +160,15 @@ def _said(form: Form, at: int, column: FileColumn, old: ColumnAnswer) -> ColumnA
 def _page(
     request: Request, said: tuple[ColumnAnswer, ...] | None = None, mistakes: dict[str, str] | None = None
 ) -> Response:
-    desk = desk_of(request)
-    try:
-        columns = _columns(desk)
-        schemas = desk.folder.listed((".toml",))
-    except (PrivspanError, OSError) as error:
-        return _broken(request, error)
-    said = said or desk.session.answers.columns or first_answer(columns)
-    if len(said) != len(columns) or any(one.name != name.name for one, name in zip(said, columns, strict=True)):
-        said = first_answer(columns)  # the file has changed
+    desk, answers = desk_of(request), desk_of(request).session.answers
+    columns, schemas = _columns(desk, answers), desk.folder.listed((".toml",))
+    said = said or _known(answers, columns)
     lines = [
         Line(at, one.name, declared_type(one), remark(one), tuple((use, _IN_WORDS[use]) for use in uses(one)), given)
         for at, (one, given) in enumerate(zip(columns, said, strict=True))
     ]
     values = {"lines": lines if len(lines) <= _MOST else [], "count": len(lines), "mistakes": mistakes or {}}
+    values |= {"of": _fingerprint(answers, columns), "typed": any(one.column is not None for one in columns)}
     used = sum(one.use not in ("person", "skip") for one in said)
     status = 422 if mistakes else 200
     return page(request, "columns.html", status, schemas=schemas, used=used, most=_MOST, **values)
-
-
-def _broken(request: Request, error: Exception) -> Response:
-    """Say that the file cannot be read any more, on the page of the first step."""
-    return page(request, "broken.html", 422, words=told(error))

@@ -7,23 +7,19 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from privspan._lib.errors import PrivspanError
 from privspan.app.desk import desk_of, page
 from privspan.app.pages.budget import in_words
-from privspan.app.words import told
+from privspan.app.pages.start import is_example
 from privspan.ledger.words import short
 
 
 def show(request: Request) -> Response:
     """Show every data set of the ledger."""
     desk = desk_of(request)
-    try:
-        accounts = desk.ledger.accounts()
-    except (PrivspanError, OSError) as error:
-        return page(request, "broken.html", 422, words=told(error))
     books = [
         (
             _name(name, desk.folder.root),
+            is_example(desk, Path(name)),
             in_words(account),
             [
                 (
@@ -37,7 +33,7 @@ def show(request: Request) -> Response:
                 for one in account.entries
             ],
         )
-        for name, account in accounts.items()
+        for name, account in desk.ledger.accounts().items()
     ]
     return page(request, "history.html", books=books, ledger=desk.ledger_name)
 

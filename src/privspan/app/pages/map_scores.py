@@ -7,16 +7,18 @@ from dataclasses import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from privspan._lib import checks
 from privspan._lib.errors import PrivspanError
 from privspan.app.answers import Answers, Price
 from privspan.app.commands import Places, map_command, schema_file, shown
 from privspan.app.desk import Desk, desk_of, go, page, refusal
 from privspan.app.forms import Form
 from privspan.app.pages.budget import account, in_words
-from privspan.app.pages.one_release import why_no_map
+from privspan.app.pages.one_release import subject_of, why_no_map
 from privspan.app.runs import Run, made_now
 from privspan.app.words import told
 from privspan.privacy import mu_from_budget
+from privspan.privacy.call import weakness
 
 _NONE = "There is no release of that name whose scores could be mapped."
 
@@ -39,28 +41,37 @@ def answer(request: Request, form: Form) -> Response:
     price = Price(form.amount("epsilon", old.epsilon), form.amount("delta", old.delta, below_one=True))
     with desk.session.lock:
         ticket = form.raw("ticket")
-        if (name := desk.session.spent_on(ticket)) is not None:
+        if (name := desk.session.spent_on(request.url.path, ticket)) is not None:
             return go(f"/releases/{name}")
         if ticket != desk.session.ticket:
             form.wrong("confirm", "Something has changed since this page was shown. Look again at what will be done.")
         answers = replace(run.answers, price=price)
         if not form.mistakes:
             try:
-                name = _start(desk, run, answers, price)
+                _refuse(desk, answers, price)
+                if not form.ticked("weak") and (weak := _weak(run, price)) is not None:
+                    form.wrong("weak", f"{weak} To spend it all the same, press the button again.")
+                else:
+                    name = _start(desk, run, answers)
             except (PrivspanError, OSError) as error:
                 form.wrong("confirm", told(error))
         if form.mistakes:
             return _page(request, run, price, form.mistakes, form)
         assert name is not None
-        desk.session.spend(ticket, name)
+        desk.session.spend(request.url.path, ticket, name)
     return go(f"/releases/{name}")
 
 
-def _start(desk: Desk, run: Run, answers: Answers, price: Price) -> str:
-    """Refuse what the ledger refuses; else make the folder of the map and start its program."""
-    assert answers.table is not None
+def _refuse(desk: Desk, answers: Answers, price: Price) -> None:
+    """Refuse a budget that cannot be spent, or that the ledger refuses."""
+    checks.spendable(*price.floats)
     mu = mu_from_budget(*price.floats)
     desk.ledger.check(desk.dataset(answers), price.epsilon, price.delta, mu=mu, person=answers.person)
+
+
+def _start(desk: Desk, run: Run, answers: Answers) -> str:
+    """Make the folder of the map and start its program."""
+    assert answers.table is not None
     folder = desk.runs.new_folder()
     places = Places(answers.table.file, desk.folder.relative(folder), desk.ledger_name)
     release = desk.folder.relative(run.result)
@@ -69,6 +80,12 @@ def _start(desk: Desk, run: Run, answers: Answers, price: Price) -> str:
     files = {"schema.toml": schema_file(answers), "command.txt": typed + "\n"}
     made = made_now("map", command, answers, f"Map of the scores of {run.name}", of=run.name)
     return desk.runs.start(folder, made, answers, files).name
+
+
+def _weak(run: Run, price: Price) -> str | None:
+    """Say what is weak about a budget for as many people as the release was learnt from."""
+    subject = subject_of(run)
+    return None if subject is None or subject.n is None else weakness(subject.n, *price.floats)
 
 
 def _mapped(request: Request) -> Run | None:

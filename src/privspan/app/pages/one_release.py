@@ -10,11 +10,14 @@ import re
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from privspan._lib.errors import PrivspanError
 from privspan._lib.markup import Html
+from privspan._lib.record import Record
 from privspan.app.commands import shown
 from privspan.app.desk import Desk, desk_of, go, page, refusal
 from privspan.app.forms import Form
 from privspan.app.runs import Run, State
+from privspan.app.words import told
 from privspan.ledger.release_file import SavedRelease, load_release
 from privspan.report import released
 from privspan.report.subject import Subject
@@ -26,7 +29,6 @@ FILES = {
     "script.py": ("Python script", "text/x-python; charset=utf-8"),
     "command.txt": ("Command line", "text/plain; charset=utf-8"),
     "schema.toml": ("Schema", "application/toml"),
-    "bounds.toml": ("Bounds", "application/toml"),
     "map.json": ("Map, as numbers", "application/json"),
     "map.svg": ("Map, as a picture", "image/svg+xml"),
 }
@@ -37,8 +39,8 @@ _ENDS: dict[State, str] = {
     "finished": "is done",
     "abstained": "ended without a result; its budget is spent",
     "refused": "was refused; nothing was run and nothing was spent",
-    "failed": "failed",
-    "interrupted": "was interrupted",
+    "failed": "failed; what it had spent stays spent",
+    "interrupted": "was interrupted; what it had spent stays spent",
 }
 
 
@@ -52,7 +54,7 @@ def show(request: Request) -> Response:
     values: dict[str, object] = {"run": run, "state": state, "said": _ENDS[state]}
     values |= {"command": shown(run.made.command), "made_up": run.made.made_up, "log": run.log}
     if state == "running":
-        return page(request, "running.html", 200, **values)
+        return page(request, "running.html", 200, ours=desk.runs.is_ours(), **values)
     values |= {"files": _files(run), "finding": _finding(run), "ledger": _told(desk, run)}
     values["no_map"] = why_no_map(run) if run.made.kind == "fit" and state == "finished" else None
     values["maps"] = [other for other in desk.runs.all() if other.made.of == run.name]
@@ -89,8 +91,7 @@ def again(request: Request, form: Form) -> Response:
     run, desk = _run(request), desk_of(request)
     if run is None or run.made.kind != "fit":
         return go("/")
-    with desk.session.lock:
-        desk.session.change(run.answers)
+    desk.session.change(run.answers)
     return go("/budget")
 
 
@@ -135,6 +136,14 @@ def saved(run: Run) -> SavedRelease | None:
         return None
 
 
+def subject_of(run: Run) -> Subject | None:
+    """Return what was released as a report has it."""
+    found = saved(run)
+    if found is None or found.release is None:
+        return None
+    return Subject(found.release, None, found.plan, found.record or Record())
+
+
 def why_no_map(run: Run) -> str | None:
     """Say why the scores of a release cannot be mapped, by what was released; None if they can."""
     found = saved(run) if run.made.kind == "fit" else None
@@ -167,14 +176,16 @@ def _sheet(run: Run) -> bytes:
 
 def _finding(run: Run) -> Html | None:
     """Return the head of the report: what was found, in a sentence and a few figures."""
-    found = saved(run)
-    if found is None or found.release is None or found.record is None:
+    subject = subject_of(run)
+    if subject is None:
         return None
-    subject = Subject(found.release, None, found.plan, found.record)
     return Html(released.opening(subject, released.headline(subject)) + released.facts(subject))
 
 
 def _told(desk: Desk, run: Run) -> list[str]:
     """Say what the ledger holds of the table by now."""
     path = desk.folder.root / run.made.table
-    return list(desk.ledger.told(str(path)))
+    try:
+        return list(desk.ledger.told(str(path)))
+    except (PrivspanError, OSError) as error:  # what was released is shown all the same
+        return [told(error)]

@@ -42,13 +42,12 @@ def answer(request: Request, form: Form) -> Response:
         form.choice("scale", ("yes", "no"), "yes") == "yes",
         form.whole("max_rows", 1, _MOST_ROWS, old.max_rows) if several else old.max_rows,
         form.line("by"),
-        form.line("purpose"),
+        form.line("purpose") or _usual(answers.made_up).purpose,  # a report of the example says that it is one
         form.line("reviewed_by"),
     )
     if form.mistakes:
         return _page(request, asked, form.mistakes)
-    with desk.session.lock:
-        desk.session.change(replace(desk.session.answers, question=asked))
+    desk.session.change(replace(answers, question=asked))
     return go("/budget")
 
 
@@ -60,7 +59,7 @@ def _usual(made_up: bool) -> Question:
 def _share(form: Form, old: str) -> str:
     """Return a share of the variance, which is typed in per cent."""
     typed = decimal_of(form.raw("share"))
-    if typed is None or not 0 < typed < 100:
+    if typed is None or not 0 < float(typed / 100) < 1:
         form.wrong("share", "A number between 0 and 100, please: for example 80.")
         return old
     return str((typed / 100).normalize())

@@ -32,8 +32,7 @@ def example(request: Request, form: Form) -> Response:
     name = desk.folder.relative(table)
     columns = first_answer(desk.facts.columns(table, Schema()))
     declared = answers_of(read_schema(schema), [one.name for one in columns], columns)
-    with desk.session.lock:
-        desk.session.change(Answers(TableAnswer(name, made_up=True), declared))
+    desk.session.change(Answers(TableAnswer(name, made_up=True), declared))
     return go("/columns")
 
 
