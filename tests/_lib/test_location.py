@@ -29,6 +29,7 @@ SIGNS = st.text("aZ0:/?#@%&=+ é'\"\\[]", min_size=1, max_size=9)
         ("file:///data/people.csv", "people.csv", "/data/people.csv"),
         ("s3://bucket/folder/people.parquet", "people.parquet", "s3://bucket/folder/people.parquet"),
         ("https://ann:pw@host:8/a/people.csv?token=x#part", "people.csv", "https://host:8/a/people.csv"),
+        ("HTTPS://Host/A/people.csv", "people.csv", "https://host/A/people.csv"),
         ("https://host/a/store.zarr/", "store.zarr", "https://host/a/store.zarr/"),
         ("memory://people.csv", "people.csv", "memory://people.csv"),
         ("https://host/..%2F..%2Fpeople.csv", "people.csv", "https://host/..%2F..%2Fpeople.csv"),
@@ -37,6 +38,11 @@ SIGNS = st.text("aZ0:/?#@%&=+ é'\"\\[]", min_size=1, max_size=9)
 def test_a_url_has_a_name_for_people_and_one_for_the_ledger(url: str, name: str, address: str) -> None:
     assert (location(url).name, location(url).address) == (name, address)
     assert url not in (repr(location(url)), str(location(url)))
+
+
+def test_a_scheme_in_capitals_is_known_to_whoever_opens_it() -> None:
+    assert location("PostgreSQL://Ann:Pw@Host/Clinic").url == "postgresql://Ann:Pw@Host/Clinic"
+    assert location("S3://bucket/People.csv").address == "s3://bucket/People.csv"
 
 
 def test_paths_of_database_files_are_relative_with_three_slashes(tmp_path, monkeypatch) -> None:

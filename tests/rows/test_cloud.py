@@ -1,6 +1,7 @@
 """Files elsewhere: copied once, the same rows as from the file, nothing left behind, nothing secret told."""
 
 import gc
+import logging
 import shutil
 import subprocess
 import sys
@@ -172,8 +173,19 @@ def test_what_fails_is_told_in_one_sentence_and_leaves_nothing(name: str, words:
         open_rows(f"http://zoe:pa55@{host[0]}/{name}?token=secret".replace("zarr?token=secret", "zarr"))
     assert words in str(refusal.value)
     assert not any(word in str(refusal.value) for word in ("zoe", "pa55", "secret", host[0]))
-    assert refusal.value.__cause__ is None
+    assert (refusal.value.__cause__, refusal.value.__context__) == (None, None)
     assert list(copies.iterdir()) == []
+
+
+def test_no_url_is_logged_and_logs_are_as_before(host, memory: str, files: Path, caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+    open_rows(f"http://zoe:pa55@{host[0]}/people.csv?token=secret")
+    for url in ("http://zoe:pa55@127.0.0.1:1/people.csv?token=secret", "memory://zoe/people.csv?token=secret"):
+        with pytest.raises(UnreadableFileError):
+            open_rows(url)
+    assert not any(word in caplog.text for word in ("zoe", "pa55", "secret"))
+    fsspec.filesystem("memory").info("/people/people.csv")
+    assert "/people/people.csv" in caplog.text
 
 
 def test_a_server_that_is_not_there(copies: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_failure_in_the_middle_is_told_as_one_at_the_beginning(url: str, expre
 
 
 def test_a_query_that_needs_more_memory_than_it_gets_is_told_so(url: str) -> None:
-    with pytest.raises(UnreadableFileError, match="it needs more memory than it gets here"):
+    with pytest.raises(UnreadableFileError, match="it needs more memory, or room to sort, than it gets here"):
         open_rows(url, query="select len(list(range)) as x from range(5000000)", limits=Limits(database_bytes=2**25))
 
 

@@ -35,7 +35,7 @@ def test_a_server_that_is_not_there_is_told_in_one_sentence_without_the_url() ->
         "The database 'clinic' cannot be opened: the server cannot be reached, or refuses the login;"
     )
     assert not any(word in told for word in ("zoe", "secret", "127.0.0.1", "hidden", "sslmode"))
-    assert refusal.value.__suppress_context__
+    assert (refusal.value.__cause__, refusal.value.__context__) == (None, None)
 
 
 # --- Against a server --------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_a_refusal_is_one_sentence_without_cells(query: str, words: str, server:
     with pytest.raises(UnreadableFileError, match=words) as refusal:
         open_rows(server.url(), query=query)
     assert not any(word in str(refusal.value) for word in ("secret", PASSWORD, quote(PASSWORD, safe=""), USER))
-    assert refusal.value.__suppress_context__
+    assert (refusal.value.__cause__, refusal.value.__context__) == (None, None)
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ def location(url: str) -> Location:
     if scheme not in (*_SERVERS, *_DATABASE_FILES, *_FILES):
         known = ", ".join(f"{one}://" for one in sorted({*_SERVERS, *_DATABASE_FILES, *_FILES}))
         raise ParameterError("Tables at {scheme}:// are not read; known are {known}.", scheme=scheme, known=known)
+    url = scheme + url[len(scheme) :]  # as libpq and fsspec know it
     try:
         parts = urlsplit(url)
     except ValueError:  # whose words quote the part that may hold a password
@@ -81,7 +82,7 @@ def location(url: str) -> Location:
         return _on_server(url, server, parts)
     if scheme in _DATABASE_FILES or scheme == "file":
         return _on_this_machine(url, scheme, server, parts)
-    path = f"{server}{parts.path}"
+    path = f"{server.lower() if scheme in _LOGINS else server}{parts.path}"  # the others' are names of a folder
     return Location(url, scheme, Path(unquote(path)).name, f"{scheme}://{path}")
 
 

@@ -26,3 +26,16 @@ def damage_told(file: str, what: str) -> Iterator[None]:
         if isinstance(failure, MemoryError) and not type(failure).__module__.startswith("pyarrow"):
             raise
         raise UnreadableFileError("{file!r} {what}", file=file, what=what) from None
+
+
+@contextmanager
+def refusal_alone() -> Iterator[None]:
+    """Let a refusal go out without the failure that it was made of: a driver's words may hold a cell, or a password.
+
+    Those are hidden where the refusal is printed; a program that collects failures may look for them.
+    """
+    try:
+        yield
+    except UnreadableFileError as refusal:
+        refusal.__context__ = None
+        raise

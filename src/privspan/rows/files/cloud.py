@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 _UNLISTED = ("http", "https")  # where a folder does not say what is in it
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
+_LOGS = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "google", "s3fs", "urllib3")
 _PACKAGES = {"gs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "s3": "s3fs"}
 
 
@@ -42,11 +46,25 @@ def copied(place: Location, limits: Limits = LIMITS) -> tuple[Path, Spool]:
     with room_told():
         spool = Spool()
     try:
-        _fetch(place, spool.path / place.name, limits)
+        with _unlogged():
+            _fetch(place, spool.path / place.name, limits)
     except BaseException:
         spool.close()
         raise
     return spool.path / place.name, spool
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep what packages would log to themselves: URLs with passwords, and failures that are told in one sentence."""
+    before = {log: log.level for log in map(logging.getLogger, _LOGS)}
+    try:
+        for log in before:
+            log.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for log, level in before.items():
+            log.setLevel(level)
 
 
 def _fetch(place: Location, target: Path, limits: Limits) -> None:

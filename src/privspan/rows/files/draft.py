@@ -9,7 +9,7 @@ from pathlib import Path
 
 from privspan._lib.errors import ParameterError
 from privspan._lib.location import Location, place_of
-from privspan.rows.damage import UnreadableFileError, damage_told
+from privspan.rows.damage import UnreadableFileError, damage_told, refusal_alone
 from privspan.rows.files.database import batches_from
 from privspan.rows.files.declared import FileColumn, arrow_columns, file_columns
 from privspan.rows.files.opening import damage_of, known_suffix, suffix_of
@@ -29,6 +29,7 @@ _FROM_A_STREAM = ("A draft, made from the types that the stream declares, not fr
 _FROM_TYPES = ("A draft, made from the types that the file declares, not from its rows.", _HOW)
 
 
+@refusal_alone()
 def draft_schema(
     path: object, schema: Schema | None = None, *, query: str | None = None, table: str | None = None
 ) -> str:

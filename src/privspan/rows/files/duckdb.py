@@ -17,7 +17,7 @@ from privspan.rows.files.spool import Spool, room_told
 from privspan.rows.limits import Limits
 
 _ONE = "it must be one statement that selects"
-_MEMORY = "it needs more memory than it gets here; run it in DuckDB and hand its relation over"
+_MEMORY = "it needs more memory, or room to sort, than it gets here; run it in DuckDB and hand its relation over"
 _WHY = (
     (duckdb.ParserException, f"{_ONE}, without errors of syntax"),
     (duckdb.CatalogException, "a table or a function that it names is not there"),

@@ -12,7 +12,7 @@ from privspan._lib.errors import MissingPackageError, ParameterError, ParameterT
 from privspan._lib.location import Location, place_of
 from privspan._lib.streams import pyarrow_needed
 from privspan.rows.arrays import open_npy, open_npz
-from privspan.rows.damage import UnreadableFileError, damage_told
+from privspan.rows.damage import UnreadableFileError, damage_told, refusal_alone
 from privspan.rows.files.database import open_database
 from privspan.rows.files.schema import Schema, read_schema
 from privspan.rows.limits import LIMITS, Limits
@@ -36,6 +36,7 @@ SUFFIXES: tuple[str, ...] = tuple(sorted([*_READERS, *_ARRAYS]))
 """Suffixes that `open_rows` knows."""
 
 
+@refusal_alone()
 def open_rows(
     path: object,
     *,

@@ -27,7 +27,7 @@ from privspan._lib.frames import empty_column, float_type, other_columns
 from privspan._lib.identity import codes_of
 from privspan._lib.watch import rows_read
 from privspan.rows.categories import Categories
-from privspan.rows.damage import UnreadableFileError
+from privspan.rows.damage import UnreadableFileError, refusal_alone
 from privspan.rows.files.batches import Batches, batches_of
 from privspan.rows.files.schema import Column, Schema
 from privspan.rows.files.spool import Spool, room_told
@@ -78,6 +78,7 @@ def open_stream(
     return kept(name, batches, layout_of(name, batches.types, columns, schema), limits)
 
 
+@refusal_alone()
 def fitted_stream(
     given: object,
     *,
