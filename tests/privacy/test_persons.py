@@ -211,6 +211,9 @@ def test_rows_are_taken_evenly():
     """Whoever has few rows is represented by all of them, whoever has many by any of them, alike."""
     few = by_person(np.arange(3.0)[:, None], np.zeros(3), 8, 0).slots[:].ravel()
     assert {2, 3} == set(np.bincount(few.astype(int)).tolist())
+    for seed in range(20):  # as many rows as slots: each is taken once
+        exactly = by_person(np.arange(8.0)[:, None], np.zeros(8), 8, seed).slots[:].ravel()
+        assert sorted(exactly) == list(range(8))
     firsts = [by_person(np.arange(5.0)[:, None], np.zeros(5), 3, seed).slots[:].ravel() for seed in range(500)]
     assert stats.chisquare(np.bincount(np.array(firsts)[:, 0].astype(int))).pvalue > 1e-6
     assert all(len(set(chosen)) == 3 for chosen in firsts)

@@ -19,7 +19,8 @@ from spread import cuts
 
 from privspan._lib.identity import UntellableError, key_of, scattered
 from privspan.rows import id_codes, partition_rows
-from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, partitioned_ids
+from privspan.rows.exchange import join_pieces
+from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, _keyed, _met, digest, partitioned_ids
 from privspan.rows.persons import belongings
 
 
@@ -48,6 +49,35 @@ def test_persons_are_those_of_the_whole_table_and_have_its_numbers(codes, at):
     words = [None if code < 0 else f"p{code}" for code in codes]
     found = partitioned_ids(partition_rows(np.zeros((len(codes), 1)), lengths.tolist()), words)
     assert persons_of(found) == at_home(np.array(codes))
+
+
+@given(codes=st.lists(st.integers(-1, 5), min_size=1, max_size=30), seed=st.integers(0, 99))
+def test_in_which_order_pieces_arrive_in_a_bucket_means_nothing(codes, seed):
+    """A person's rows are in table order, so that slots do not follow what tasks end first."""
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for rows in np.array_split(np.arange(len(codes)), 3):
+        keys = np.array([None if codes[row] < 0 else codes[row] for row in rows], dtype=object)
+        pieces.append((keys, np.ones(len(rows), dtype=np.intp), rows))
+    one, other = (_met("ids", join_pieces(*(pieces[at] for at in order))) for order in (range(3), rng.permutation(3)))
+    for name in ("order", "starts", "counts"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert [one.order[at : at + count].tolist() for at, count in zip(one.starts, one.counts, strict=True)] == at_home(
+        np.array(codes)
+    )
+
+
+IN_A_PARTITION = st.lists(st.sampled_from(["a", "b", "c", None, 7, 2.5]), max_size=8)
+
+
+@given(one=IN_A_PARTITION, other=IN_A_PARTITION)
+def test_a_digest_tells_whose_each_row_is(one, other):
+    """So that rows that came in another order are not taken for those of others."""
+    same = [key_of(cell) for cell in one] == [key_of(cell) for cell in other]
+    assert (digest(_keyed("ids", one)) == digest(_keyed("ids", other))) == same
+    for at in range(len(one) - 1):
+        swapped = [*one[:at], one[at + 1], one[at], *one[at + 2 :]]
+        assert (digest(_keyed("ids", one)) == digest(_keyed("ids", swapped))) == (one == swapped)
 
 
 N = 60

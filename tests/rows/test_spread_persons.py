@@ -1,9 +1,11 @@
 """Persons in partitions have the slots that they have in memory, in the same order, whatever is asked of them."""
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spread import spread
 
 from privspan.blocks.bases import block_bases
 from privspan.privacy.persons import by_person
@@ -58,6 +60,19 @@ def test_partitions_hold_whole_chunks_of_persons_and_of_their_pairs(crowds):
         lengths = table.spread.lengths
         assert len(lengths) > 1
         assert all(length % whole_persons(CHUNK_ROWS, table.width) == 0 for length in lengths[:-1])
+
+
+def test_where_partitions_end_does_not_follow_where_rows_were(crowds):
+    """Nor in how many of the partitions that were handed in there are rows at all: that is private."""
+    home, _ = crowds
+    n, ids = home.read, np.random.default_rng(1).permutation(np.arange(home.read) % 9001)
+    found = []
+    for lengths in ([n, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, n - 5]):
+        X, person = spread(np.zeros((n, 1)), ids, lengths)
+        with dask.config.set(scheduler="synchronous"):
+            found.append(by_person(X, person, home.width, 0).spread.lengths)
+    assert found[0] == found[1]
+    assert len(found[0]) > 1
 
 
 def test_pairs_are_of_the_same_persons(crowds):
