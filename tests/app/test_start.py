@@ -27,3 +27,15 @@ def test_the_clinic_is_written_once_and_marked_on_every_page(visitor: Visitor, t
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     visitor.to_columns("a.csv")
     assert "A made-up clinic." not in visitor.text
+
+
+def test_half_of_the_example_is_never_taken_for_it(visitor: Visitor) -> None:
+    folder = visitor.desk.output / "example"
+    (folder / "clinic.part").mkdir(parents=True)  # nothing can be written there
+    visitor.get("/")
+    assert visitor.send("/example").status_code == 422
+    assert not (folder / "clinic.csv").exists()
+    (folder / "clinic.part").rmdir()
+    visitor.get("/")
+    assert visitor.send("/example").status_code == 200
+    assert sorted(path.name for path in folder.iterdir()) == ["clinic.csv", "clinic.toml"]

@@ -320,7 +320,9 @@ def test_options_of_csv_files_are_refused_elsewhere(tmp_path):
 def test_another_separator_in_the_names_is_told_before_any_cell_is_read(tmp_path):
     for separator, told in ((";", "';'"), ("\t", "a tab"), ("|", r"'\|'")):
         for cells in ("1,2", f"1{separator}2", ""):
-            with pytest.raises(UnreadableFileError, match=f"its names hold {told}: name the `separator`"):
+            with pytest.raises(
+                UnreadableFileError, match=f"have {told} between its names, not ',': name the `separator`"
+            ):
                 opened(tmp_path, f"a{separator}b\n{cells}\n")
     assert opened(tmp_path, "a;b\n1\n", separator=",").names == ("a;b",)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from privspan._lib.whole_file import whole_file
 from privspan.app.answers import Answers, TableAnswer, answers_of
 from privspan.app.desk import Desk, desk_of, go, page
 from privspan.app.facts import first_answer
@@ -28,7 +28,8 @@ def show(request: Request) -> Response:
 def example(request: Request, form: Form) -> Response:
     """Write the made-up clinic, and go on to its columns, as its schema declares them."""
     desk = desk_of(request)
-    table, schema = _written(desk.output / "example")
+    with desk.session.lock:
+        table, schema = _written(desk.output / "example")
     name = desk.folder.relative(table)
     columns = first_answer(desk.facts.columns(table, Schema()))
     declared = answers_of(read_schema(schema), [one.name for one in columns], columns)
@@ -45,10 +46,10 @@ def _written(folder: Path) -> tuple[Path, Path]:
     """Write the clinic and its schema, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
     table, schema = folder / "clinic.csv", folder / "clinic.toml"
-    made = None if table.exists() and schema.exists() else clinic(rng=_SEED)
-    if made is not None:
-        with contextlib.suppress(FileExistsError), schema.open("x", encoding="utf-8") as file:
-            file.write(made.schema)
-        if not table.exists():
-            made.to_csv(table)
+    if not (table.exists() and schema.exists()):
+        made, part = clinic(rng=_SEED), folder / "clinic.part"
+        made.to_csv(part)  # on a full disk, or when the app ends meanwhile, there is no half of a table to be taken
+        part.replace(table)
+        with whole_file(schema) as file:
+            file.write(made.schema.encode())
     return table, schema

@@ -164,7 +164,9 @@ def _names(path: Path, blocks: Iterator[bytes], separator: str, schema: Schema) 
         raise UnreadableFileError("{file!r} must begin with a line of column names.", file=path.name)
     other = max(_OTHER_SEPARATORS, key=line.count)
     if line.count(other) >= len(names) and schema.separator is None:
-        template = "{file!r} has few columns if a {tried!r} separates; its names hold {other}: name the {separator}."
+        template = (
+            "The first line of {file!r} seems to have {other} between its names, not {tried!r}: name the {separator}."
+        )
         raise UnreadableFileError(template, file=path.name, tried=separator, other=_OTHER_SEPARATORS[other])
     return names, first
 
