@@ -72,7 +72,9 @@ COURSES = {
 
 
 @pytest.mark.filterwarnings("ignore::privspan.private.UselessPlanWarning")
-@pytest.mark.parametrize("name", [quick_or_slow(name, ("pairs", "two looks")) for name in COURSES])
+@pytest.mark.parametrize(
+    "name", [quick_or_slow(name, ("pairs", "two looks", "two looks, sparse")) for name in COURSES]
+)
 def test_replacing_a_person_costs_no_more_than_mu_on_any_course_of_pca(name):
     n, d, options = COURSES[name]
     shape = {name: options[name] for name in ("most", "offset", "uneven") if name in options}

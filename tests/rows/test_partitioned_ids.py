@@ -220,6 +220,7 @@ def frame_of(*columns):
 LONG = 2**60 + np.arange(10)
 READ_OTHERWISE = {
     "long numbers as floats": (LONG, np.append(LONG.astype(float), np.nan)),
+    "floats as long numbers": (LONG.astype(float), LONG),
     "text as numbers": (pd.Series(["007", "7", "A12"], dtype="str"), pd.Series([7, 7])),
     "text as floats": (pd.Series(["7.50", "A12"], dtype="str"), pd.Series([7.5])),
 }

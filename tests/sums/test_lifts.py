@@ -147,6 +147,24 @@ def test_lemma_3_the_weight_of_persons_costs_its_mu(data, width):
     assert spent(weigh, data.draw(one_person(width)), data.draw(one_person(width)), width) <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("constant", [0.0, CONSTANT])
+@pytest.mark.parametrize("kind", KINDS[:2])
+@pytest.mark.parametrize("width", [2, 8])
+def test_nobody_weighs_more_than_rows_at_right_angles_do(width, kind, constant):
+    """Nor whose rows are zeros, or nearly, which could be lifted without an end."""
+    rows = np.vstack([np.zeros((width, width)), np.eye(width), -np.eye(width)])
+    lift = person_lift(opened_rows(rows, width, kind), constant)
+    assert (lift.factors.slots**2 <= lift.most).all()
+    assert lift.most == math.sqrt(width)
+
+    def weigh(table, rng):
+        rows = open_table(table).rows()
+        return released_weight(person_lift(rows, constant), rows.shape[0], 1.0, seeded(rng))
+
+    around = [np.vstack([rows, last]) for last in (np.zeros((width, width)), np.ones((width, width)))]
+    assert spent_by(weigh, *(persons(one, width, kind) for one in around)) <= 1.0 + 1e-9
+
+
 def test_the_weight_is_that_of_persons_and_its_bound_is_sharp():
     def weigh(table, rng):
         rows = open_table(table).rows()

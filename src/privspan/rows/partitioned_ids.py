@@ -125,7 +125,7 @@ def _lost_as(declared: Any) -> tuple[str, float]:
     """
     if dtype_kind(declared).other == "text":
         return "biuf", 0.0  # "007" is not 7
-    return ("f", 2.0**53) if _kind(declared) in "iu" else ("", 0.0)
+    return "iu" if _kind(declared) == "f" else "f", 2.0**53
 
 
 def _kind(dtype: Any) -> str:
