@@ -149,6 +149,16 @@ def test_a_cell_that_the_driver_cannot_hold_breaks_nothing_off(cell: str, server
 
 @pytest.mark.slow
 @needs_server
+def test_a_few_columns_do_not_come_in_the_order_of_an_index(server: Server) -> None:
+    wide = f"select i, -i::float8 as income, {', '.join(f'i::text as w{at}' for at in range(20))}"
+    run(server, f"create table wide as {wide} from generate_series(1, 20000) as numbers(i)")
+    run(server, "create index of_income on wide (income)", "vacuum analyze wide")
+    rows = open_rows(server.url(), table="wide", columns=["income"])
+    np.testing.assert_array_equal(rows[:][:, 0], -np.arange(1.0, 20_001.0))
+
+
+@pytest.mark.slow
+@needs_server
 def test_declared_types_decide(server: Server) -> None:
     numbers = [f"{kind} as n{i}" for i, kind in enumerate(TYPES)]
     others = [f"{kind} as o{i}" for i, kind in enumerate(OTHERS)]

@@ -17,6 +17,7 @@ from privspan.rows.files.text import text_numbers
 from privspan.rows.limits import Limits
 
 _ONE_SNAPSHOT = "set transaction isolation level repeatable read, read only"
+_IN_ORDER_OF_THE_TABLE = "set local enable_indexonlyscan = off"  # a few columns could come in that of a private one
 _ONE = "it must be one statement that selects"
 _GONE = "the server went away, or could not go on"
 _WHY = {  # by SQLSTATE, or its first letters
@@ -69,6 +70,7 @@ def batches(place: Location, statement: str, schema: Schema, limits: Limits) -> 
 
 def _types(place: Location, cursor: driver.Cursor, statement: str) -> pa.Schema:
     cursor.execute(_ONE_SNAPSHOT)
+    cursor.execute(_IN_ORDER_OF_THE_TABLE)
     types = cursor.adbc_execute_schema(statement)
     if not types.names:  # COPY may write in a transaction that only reads
         raise refused(place, _ONE)
