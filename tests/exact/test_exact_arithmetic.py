@@ -11,6 +11,7 @@ from exact_oracle import rref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from privspan.exact.arithmetic import (
     PRIMES_TO_CHOOSE_FROM,
@@ -111,6 +112,15 @@ def test_residues_and_hashes_agree_with_python_integers(X):
     rows = integer_rows(X, max_bits=2200)
     wanted = [[entry % PRIME for entry in row] for row in rows.integers(range(4))]
     assert rows.residues(PRIME).tolist() == wanted
+
+
+@pytest.mark.parametrize("prime", [7, 2**31 - 1])
+def test_residues_are_uniform(prime):
+    """What is charged to delta for a hash counts on every residue alike."""
+    drawn = uniform_residues(40_000, prime, open_streams(3).charged)
+    assert 0 <= drawn.min() <= drawn.max() < prime
+    counts = np.histogram(drawn, 7, range=(0, prime))[0]
+    assert stats.chisquare(counts).pvalue > 1e-6
 
 
 def test_hashes_are_a_random_product():

@@ -291,7 +291,7 @@ def test_rows_in_float32_times_their_factors_are_no_longer_than_one(seed, d, cli
     """Exactly, also those that are scaled with care and rounded to float32 afterwards."""
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((14, d)) * 10.0 ** rng.integers(-30, 30, (14, 1))).astype(np.float32)
-    X[:6] = np.array([0.0, np.nan, np.inf, 3e38, 1e-45, -3e38])[:, None]
+    X[:7] = np.array([0.0, np.nan, np.inf, 3e38, 1e-45, -3e38, 4.4e-23])[:, None]  # the last's square: 1.4 roundings
     for centre in (np.zeros(d), rng.standard_normal(d)):
         for vector in folded_rows(single_rows(X, centre, clip)):
             assert sum(entry * entry for entry in vector) <= 1

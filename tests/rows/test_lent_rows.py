@@ -70,6 +70,28 @@ def test_two_passes_may_go_on_at_once(single):
         assert np.array_equal(other, expected)
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_rows_clipped_anew_are_those_clipped_at_once(single):
+    """Whatever was looked at before, at another length; so are the rows that they were made of afterwards."""
+    X = np.random.default_rng(0).standard_normal((300, 3)).astype(np.float32 if single else np.float64)
+    basis, clips = np.eye(3)[:, :2], (None, 0.5, 2.0, 1.0)
+
+    def opened(clip):
+        return Rows(X, centre=CENTRE, single=single, clip=clip, keep=False)
+
+    def looked(rows):
+        return rows.coordinates(basis), rows.squared_lengths(), list(rows.map_folded(lambda _, factors: factors))
+
+    rows = [opened(None)]
+    looked(rows[0])
+    for clip in clips[1:]:
+        rows.append(rows[-1].clipped(clip))
+        looked(rows[-1])
+    for anew, clip in zip(rows, clips, strict=True):
+        for found, wanted in zip(looked(anew), looked(opened(clip)), strict=True):
+            assert np.array_equal(found, wanted)
+
+
 def test_a_copy_has_a_buffer_of_its_own(shifted):
     shift, X, wanted = shifted
     mine = shift(X[:10])

@@ -14,7 +14,7 @@ from privspan.privacy import mu_from_budget
 from privspan.rows.door import open_table
 from privspan.rows.source import RowSource
 from privspan.stable import near as near_course
-from privspan.stable.near import NearCourse, can_be_near, most_off, probe_share
+from privspan.stable.near import NearCourse, can_be_near, most_are_near, most_off, probe_share
 from privspan.sums import adaptive, rounds
 from privspan.sums.centre import Centre
 from privspan.sums.estimate import Estimate
@@ -64,6 +64,17 @@ def test_the_bar_knows_the_error_of_the_centre(people, spied):
     (_, (*_, error, _), bar), (_, asked, _) = calls
     assert 0.0 < error < 1.0
     assert asked[3] == bar < most_off(6_000, 60, 5, MU)
+
+
+def test_no_record_is_in_two_groups():
+    ids, asked = np.arange(5_000.0)[:, None] + np.zeros(20), []
+
+    def made(drawn):
+        asked.append(drawn[:][:, 0])
+        return drawn
+
+    most_are_near(open_table(ids), 2, 300, 0.5, 1.0, seeded(0), made=made)
+    assert len(np.unique(asked)) == 300 * 8
 
 
 @pytest.mark.parametrize("error", [0.5, 0.6])

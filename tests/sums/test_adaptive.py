@@ -11,7 +11,7 @@ from charges import watched
 from folding import folded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import seeded
+from runs import Told, seeded
 from scipy import sparse
 
 from privspan.audit.replay import spent_by
@@ -27,6 +27,7 @@ from privspan.sums import plan as planner
 from privspan.sums.adaptive import adaptive_subspace
 from privspan.sums.analyze_gauss import analyze_gauss
 from privspan.sums.estimate import Estimate, joined, turned
+from privspan.sums.grid import noise_level
 from privspan.sums.localised import (
     INNER_CAP,
     geometric_mean,
@@ -128,6 +129,19 @@ def test_residuals_are_added_up_in_float32_where_that_costs_next_to_nothing(tail
     assert of_sums
     for bounds in of_sums:
         assert least < 2.0 * bounds.chunk_error / bounds.sensitivity <= most
+
+
+def test_each_sum_of_a_round_has_the_grid_and_the_noise_of_its_own_bounds():
+    X, (basis, _) = np.random.default_rng(0).standard_normal((60, 4)), np.linalg.qr(np.eye(4)[:, :2] + 0.1)
+    rows, told, clip, mus = Rows(X), Told(), 1e-3, (0.3, 0.7)
+    localised.localised_sums(rows, local_view(rows, basis), np.ones(2), clip, *mus, seeded(told))
+    bounds = localised.cross_bounds(60, 4, 2, clip), localised.inner_bounds(60, 2)
+    cross, inner = (noise_level(one, mu) for one, mu in zip(bounds, mus, strict=True))
+    assert cross.grid < inner.grid
+    for (values, sigma, grid), level in zip(told.asked["gaussian"], (cross, inner, inner), strict=True):
+        assert level.sigma <= sigma <= level.sigma * np.nextafter(np.sqrt(2), 2)
+        assert grid == level.grid
+        assert np.array_equal(values, np.rint(values / grid) * grid)
 
 
 @settings(max_examples=300)
