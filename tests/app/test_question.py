@@ -50,5 +50,8 @@ def test_a_report_of_the_example_says_that_it_is_one(visitor: Visitor) -> None:
     visitor.get("/")
     visitor.send("/example")
     visitor.send("/columns")
-    visitor.send("/question", purpose="")
-    assert "made-up table" in visitor.desk.session.answers.question.purpose
+    for purpose in ("", "For the board", "It is a made-up table"):
+        visitor.get("/question")
+        visitor.send("/question", purpose=purpose)
+        assert visitor.desk.session.answers.question.purpose.count("made-up table") == 1
+        assert purpose in visitor.desk.session.answers.question.purpose

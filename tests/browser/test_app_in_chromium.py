@@ -374,3 +374,84 @@ def test_refusals_are_told_where_they_belong(site: Site) -> None:
     page.get_by_role("alert").get_by_role("link").click()
     assert page.evaluate("location.hash") == "#epsilon"
     assert serious(page) == []
+
+
+def test_what_must_not_be_is_refused(site: Site, tmp_path: Path) -> None:
+    """Files that are none, links out of the folder, forms without their word, and more than the ledger has left."""
+    root = site.desk.folder.root
+    (root / "a.csv").write_text("x,y\n" + "1,2\n" * 500)
+    (root / "bad.parquet").write_text("no table")
+    (root / "link.csv").symlink_to("/etc/hostname")
+    page = site.open()
+    page.goto(f"{site.home}/table")
+    assert page.get_by_label("link.csv").count() == 0
+    page.get_by_label("bad.parquet").check()
+    button(page, "Look at its columns")
+    assert page.get_by_role("alert").get_by_text("'bad.parquet' is damaged").count() == 1
+    page.get_by_label("Or type a path").fill("link.csv")
+    button(page, "Look at its columns")
+    assert page.get_by_role("alert").get_by_text("leads out of the folder").count() == 1
+    assert page.request.post(f"{site.home}/example", form={"csrf": ""}).status == 403
+    to_confirm(page, site.home, "a.csv")
+    with Ledger(site.desk.ledger_path).spending(
+        str(root / "a.csv"), "1", "1e-6", limit_epsilon="1.5", limit_delta="1e-5"
+    ):
+        pass
+    page.goto(f"{site.home}/confirm")
+    assert page.get_by_role("alert").get_by_text("This would be refused.").count() == 1
+    assert page.get_by_role("button", name="Spend it").count() == 0
+    assert serious(page) == []
+    page.goto(f"{site.home}/budget")
+    page.get_by_label("ε (epsilon)", exact=True).fill("2")
+    button(page, "Go on")
+    assert page.get_by_role("alert").get_by_text("The ledger limits").count() == 1
+    assert serious(page) == []
+    assert site.spent() == 1
+
+
+def test_pages_that_few_see_keep_nobody_out(site: Site) -> None:
+    """A wide table on a phone, a table that has gone, a ledger with many entries, a map that promises little."""
+    root, found = site.desk.folder.root, []
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3_000, 2)) @ rng.normal(size=(2, 60))
+    head = ",".join(["user_id", *(f"question number {at}" for at in range(59))])
+    np.savetxt(root / "wide.csv", rows, delimiter=",", header=head, comments="", fmt="%.3f")
+    page = site.open(PHONE, scheme="dark")
+
+    def look() -> None:
+        page.wait_for_load_state()
+        found.extend(f"{page.url}: {one}" for one in serious(page))
+        if (over := too_wide(page)) > 0:
+            found.append(f"{page.url} is {over} px too wide")
+
+    page.goto(f"{site.home}/table")
+    page.get_by_label("wide.csv").check()
+    button(page, "Look at its columns")
+    look()
+    page.get_by_label("Use question number 3 as", exact=True).select_option("category")
+    button(page, "Go on")
+    look()
+    page.get_by_role("alert").get_by_role("link", name="question number 3").click()
+    assert page.evaluate("document.activeElement.id || location.hash").lstrip("#") == "words-4"
+    page.get_by_label("Use question number 3 as", exact=True).select_option("leave out")
+    button(page, "Go on")
+    button(page, "Go on")
+    page.get_by_label("ε (epsilon)", exact=True).fill("8")
+    button(page, "Go on")
+    look()
+    button(page, "Spend it and make the release")
+    page.get_by_role("link", name="Open the report").wait_for()
+    look()
+    button(page, "A map of the scores")
+    page.get_by_label("δ (delta)", exact=True).fill("0.4")
+    button(page, "Spend it and make the map")
+    assert page.get_by_role("alert").get_by_text("This budget promises little").count() == 1
+    look()
+    page.goto(f"{site.home}/ledger")
+    look()
+    (root / "wide.csv").unlink()
+    page.goto(f"{site.home}/columns")
+    assert page.get_by_role("alert").get_by_text("There is no such file").count() == 1
+    look()
+    assert found == []
+    assert site.spent() == 1

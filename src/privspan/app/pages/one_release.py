@@ -55,7 +55,12 @@ def show(request: Request) -> Response:
     values |= {"command": shown(run.made.command), "made_up": run.made.made_up, "log": run.log}
     if state == "running":
         return page(request, "running.html", 200, ours=desk.runs.is_ours(), **values)
-    values |= {"files": _files(run), "finding": _finding(run), "ledger": _told(desk, run)}
+    values |= {
+        "folder": desk.folder.root.name,
+        "files": _files(run),
+        "finding": _finding(run),
+        "ledger": _told(desk, run),
+    }
     values["no_map"] = why_no_map(run) if run.made.kind == "fit" and state == "finished" else None
     values["maps"] = [other for other in desk.runs.all() if other.made.of == run.name]
     return page(request, "release.html", 200, **values)

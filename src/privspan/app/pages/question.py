@@ -42,7 +42,7 @@ def answer(request: Request, form: Form) -> Response:
         form.choice("scale", ("yes", "no"), "yes") == "yes",
         form.whole("max_rows", 1, _MOST_ROWS, old.max_rows) if several else old.max_rows,
         form.line("by"),
-        form.line("purpose") or _usual(answers.made_up).purpose,  # a report of the example says that it is one
+        _marked(form.line("purpose"), answers.made_up),
         form.line("reviewed_by"),
     )
     if form.mistakes:
@@ -54,6 +54,13 @@ def answer(request: Request, form: Form) -> Response:
 def _usual(made_up: bool) -> Question:
     """Return the answers to begin with."""
     return Question(purpose="To try the app, with a made-up table.") if made_up else Question()
+
+
+def _marked(purpose: str, made_up: bool) -> str:
+    """Return the purpose; in a report of the example it says that this is one."""
+    if not made_up or "made-up table" in purpose:
+        return purpose
+    return f"{purpose} (A made-up table.)" if purpose else _usual(made_up).purpose
 
 
 def _share(form: Form, old: str) -> str:
