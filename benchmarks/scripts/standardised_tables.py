@@ -31,7 +31,8 @@ from privspan import plan, private_pca
 from privspan.privacy import mu_from_budget
 
 RESULTS = Path(__file__).parents[1] / "results"
-EPSILONS, DELTA, RUNS = (0.1, 0.3, 1.0, 3.0), 1e-6, 20
+EPSILONS, DELTA = (0.1, 0.3, 1.0, 3.0), 1e-6
+FITS, RUNS = 100, 20  # of ours, whose errors are looked at, and of others
 CLIPS = (0.7, 1.0, 1.4, 2.0, 3.0, 5.0)  # of sqrt(d), in true deviations
 
 
@@ -130,7 +131,6 @@ def main() -> None:
     parser.add_argument("--label", default="", help="of another version of the package, for the name of the file")
     parser.add_argument("--quick", action="store_true", help="three tables, two runs, nothing stored")
     parser.add_argument("--summary", action="store_true", help="compare the stored files")
-    parser.add_argument("--runs", type=int, default=RUNS, help="fits of a table with a budget")
     parser.add_argument("--only-fits", action="store_true", help="keep what is stored of others")
     parser.add_argument("--course", default="", help="with --only-fits: keep what is stored of the other course too")
     parser.add_argument("--against", nargs="+", help="the prototype and files of tables to compare with it on")
@@ -146,7 +146,7 @@ def main() -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit every table with every budget, print a line per budget, store a row per table and budget."""
-    runs, rows = 2 if arguments.quick else arguments.runs, []
+    (count, runs), rows = (2, 2) if arguments.quick else (FITS, RUNS), []
     tables = list(fresh_tables())[: 3 if arguments.quick else None]
     kept = stored(arguments.label) if arguments.only_fits else {}
     for table in tables:
@@ -158,7 +158,7 @@ def run(arguments: argparse.Namespace) -> None:
             ranks = rank_correlations(table.values) if ranks is None else ranks
             mu = mu_from_budget(epsilon, DELTA)
             row = {"table": table.name, "n": len(table.values), "d": table.values.shape[1], "k": table.k}
-            row |= {"epsilon": epsilon, **fits(table, epsilon, runs, ranks)}
+            row |= {"epsilon": epsilon, **fits(table, epsilon, count, ranks)}
             row["forecast"] = forecast(len(table.values), table.values.shape[1], table.k, epsilon)
             if (before := kept.get((table.name, epsilon))) is not None:
                 row |= {name: float(before[name]) for name in ("known_units", "rival", "envelope")}
