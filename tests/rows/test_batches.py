@@ -3,13 +3,15 @@
 import duckdb
 import narwhals
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
 from pyarrow import parquet
-from streams import STREAMS, arrow, relation
+from streams import DAY, STREAMS, arrow, relation
 
+from privspan.rows import LeftOut, UnreadableFileError, draft_schema, open_rows
 from privspan.rows.files.batches import batches_of
 from privspan.rows.limits import Limits
 
@@ -57,6 +59,50 @@ def test_a_relation_reads_the_columns_that_are_asked_for_alone():
     broken = duckdb.sql("select 1.0 as age, error('cell') as word from range(3)")
     assert batches_of(broken).types.names == ["age", "word"]
     assert sum(batch.num_rows for batch in batches_of(broken).read(["age"])) == 3
+
+
+OBJECTS = [[1.0, 2.0, 3.0], [1.0, None, "x"], ["x", "y", "z"], [None, None, None], [1j, b"x", DAY], [[1], {}, 2.5]]
+
+
+@pytest.mark.parametrize("cells", OBJECTS)
+def test_objects_of_a_frame_are_text_whatever_they_hold(cells):
+    """Arrow would say what they are by looking at them, or refuse the frame for one that differs, and quote it."""
+    other = pd.Series(cells, dtype=object)
+    frame = pd.DataFrame({"age": [41.0, 7.0, 3.0], "other": other}).set_axis(["a", "b", "c"])
+    assert batches_of(frame).types == pa.schema({"age": pa.float64(), "other": pa.string()})
+    assert open_rows(frame).left_out == (LeftOut("other", "text"),)
+    assert 'type = "text"' in draft_schema(frame)
+    missing = [cell is None for cell in cells]
+    assert (open_rows(frame, person="other").ids() == -1).tolist() == missing
+
+
+def test_frames_of_all_dtypes_are_read_by_them():
+    frame = pd.DataFrame(
+        {
+            "float": [1.5, np.nan],
+            "Int": pd.array([1, None], "Int8"),
+            "flag": pd.array([True, None], "boolean"),
+            "sex": pd.Categorical(["f", None], categories=["f", "m"]),
+            "word": pd.array(["a", None], "string"),
+            "day": pd.to_datetime(["2020-01-01", None]),
+            "arrow": pd.array([1.5, None], pd.ArrowDtype(pa.decimal128(9, 2))),
+            7: [True, False],
+        }
+    )
+    rows = open_rows(frame)
+    assert rows.names == ("float", "Int", "flag", "arrow", "7")
+    np.testing.assert_array_equal(rows[:], [[1.5, 1, 1, 1.5, 1], [np.nan] * 4 + [0]])
+    ids = [open_rows(frame, person=name).ids().tolist() for name in ("Int", "sex", "word", "day", "arrow")]
+    assert ids == [[0, -1]] * 5
+    objects = pd.DataFrame({"age": [1.0] * 5, "who": pd.Series([7, 7.0, "7", " 7 ", 2.5], dtype=object)})
+    assert open_rows(objects, person="who").ids().tolist() == [0, 0, 0, 0, 1]
+    with pytest.raises(UnreadableFileError, match="two columns named 'age'"):
+        open_rows(pd.DataFrame([[1.0, 2.0]], columns=["age", "age"]))
+
+
+def test_a_failure_while_types_are_asked_for_is_told_without_its_words():
+    with pytest.raises(UnreadableFileError, match="broke off while it was read"):
+        draft_schema(pd.DataFrame({"age": [1.0 + 2.0j]}))
 
 
 def test_a_dataset_reads_the_columns_that_are_asked_for_alone(tmp_path):

@@ -187,6 +187,15 @@ def test_the_folder_is_that_of_the_system_unless_another_is_named(monkeypatch, t
         spool_base()
 
 
+def test_a_process_that_goes_elsewhere_removes_its_copy(base, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(base.parent)
+    monkeypatch.setenv("PRIVSPAN_TMPDIR", base.name)
+    with Spool() as spool:
+        monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        assert spool.path.parent == base
+    assert list(base.iterdir()) == []
+
+
 BUSY = """
     import sys, time, warnings
     from privspan.rows.files.spool import Spool

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from privspan._lib.errors import ParameterTypeError
-from privspan._lib.streams import native
+from privspan._lib.identity import key_of
+from privspan._lib.streams import native, packages_of
+from privspan._lib.words import word_of
 from privspan.rows.limits import LIMITS, Limits
 
 
@@ -56,6 +59,8 @@ def batches_of(given: Any, limits: Limits = LIMITS) -> Batches:
         return Batches(given.schema, partial(_of_dataset, given, limits.stream_rows(len(given.schema))))
     if hasattr(kind, "project"):  # a relation of DuckDB
         return _of_duckdb(given, limits.stream_rows(len(given.columns)))
+    if "pandas" in packages_of(given) and hasattr(given, "iloc"):
+        return _of_pandas(given, limits.stream_rows(given.shape[1]))
     reader = _reader(given)
     return Batches(reader.schema, partial(_of_reader, reader))
 
@@ -98,6 +103,31 @@ def _relation_reader(relation: Any, rows: int) -> pa.RecordBatchReader:
     """Return a reader of a relation; as a stream it would be computed as a whole first."""
     newer = hasattr(type(relation), "to_arrow_reader")  # since DuckDB 1.5
     return (relation.to_arrow_reader if newer else relation.fetch_arrow_reader)(rows)
+
+
+def _of_pandas(frame: Any, rows: int) -> Batches:
+    """Return a frame by its dtypes alone: Arrow would look for the types of objects among their cells."""
+    frame = frame.set_axis([str(name) for name in frame.columns], axis="columns")
+
+    def column(at: int, part: slice) -> pa.Array:
+        cells = frame.iloc[part, at]
+        return pa.array(map(_said, cells), pa.string()) if cells.dtype == np.dtype(object) else pa.array(cells)
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        places = [types.get_field_index(name) for name in columns]
+        for start in range(0, len(frame), rows):
+            part = slice(start, start + rows)
+            yield pa.record_batch([column(at, part) for at in places], names=list(columns))
+
+    kinds = [column(at, slice(0)).type for at in range(frame.shape[1])]
+    types = pa.schema(list(zip(frame.columns, kinds, strict=True)))
+    return Batches(types, read)
+
+
+def _said(cell: object) -> str | None:
+    """Return an object as text, equal ones as the same."""
+    key = key_of(cell)
+    return None if key is None else word_of(cell) or str(key)
 
 
 def _of_reader(reader: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

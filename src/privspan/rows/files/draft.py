@@ -112,8 +112,11 @@ def _drafted(name: str, column: Column) -> Column:
 def draft_stream(given: object) -> str:
     """Draft a schema for what `open_rows` takes in place of a file; no row of it is read."""
     from privspan.rows.files.batches import batches_of
+    from privspan.rows.files.stream import told
 
-    return _typed_draft(arrow_columns(batches_of(given).types), _FROM_A_STREAM)
+    with told(type(given).__name__):
+        types = batches_of(given).types
+    return _typed_draft(arrow_columns(types), _FROM_A_STREAM)
 
 
 def _typed_draft(found: Sequence[FileColumn], opening: Sequence[str]) -> str:

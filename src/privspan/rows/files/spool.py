@@ -85,7 +85,7 @@ def spool_base() -> Path:
     chosen = os.environ.get(VARIABLE)
     if chosen and not Path(chosen).is_dir():
         raise ParameterError("{variable} must name a folder that exists.", variable=VARIABLE)
-    return Path(chosen or tempfile.gettempdir())
+    return Path(chosen or tempfile.gettempdir()).absolute()  # wherever the process goes meanwhile
 
 
 @contextmanager
