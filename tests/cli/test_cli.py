@@ -733,6 +733,7 @@ def test_a_budget_that_nothing_could_spend_is_refused_before_the_charge(changes,
     assert not (folder / "b.json").exists()
 
 
+@pytest.mark.filterwarnings("error::privspan.WeakPrivacyWarning")
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

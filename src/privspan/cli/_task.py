@@ -103,7 +103,7 @@ class Task(Learning):
             return None
         if self.k == "auto" and not self.scale:
             self._check_auto(usable, d)
-        with self._call() as call:
+        with _console.warnings_in_words((UselessPlanWarning, WeakPrivacyWarning)), self._call() as call:
             in_mu = check_pca(self._settings(source), call, source)
         if self.counted:
             _warn_if_useless(self._planned(n, d, int(self.k)))
