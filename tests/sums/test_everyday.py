@@ -28,7 +28,7 @@ from privspan.rows.unit import Rows
 from privspan.sums import centre, everyday, lazy_looks
 from privspan.sums.centred_gauss import CentredGauss
 from privspan.sums.everyday_tuning import EVERYDAY, EverydayTuning
-from privspan.sums.judge import _candidates, captured, is_clear
+from privspan.sums.judge import _candidates, captured, is_clear, leading
 from privspan.sums.lengths import bisected_radius, lengths_of
 from privspan.sums.looks import CONSTANT, AugmentedGram, Look, released_looks
 
@@ -839,6 +839,17 @@ def test_nothing_is_drawn_where_all_rows_are_needed_or_somebody_has_several():
         rows = everyday._rows_of_draw(4, MU, EVERYDAY)
         assert source.some(rows, np.random.default_rng(0)) is source
         assert source.is_sparse or source.some(rows // 2, np.random.default_rng(0)).shape == (rows // 2, 4)
+
+
+def test_directions_of_the_same_variance_are_no_reason_to_fail():
+    """LAPACK's solver for a few of them gives up on some of these matrices, and what was paid for would be lost."""
+    rng = np.random.default_rng(0)
+    for noise in 0.1 * rng.random(30):
+        matrix = np.full((20, 20), 0.0441 + noise)
+        matrix[np.diag_indices(20)] = 0.0441 + noise * np.sqrt(2.0)
+        values, vectors = leading(matrix, 10)
+        np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:11], rtol=1e-9)
+        np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
 
 
 def test_with_few_columns_looks_are_mixed_only_where_strong_directions_may_hide_weak_ones():

@@ -184,7 +184,10 @@ def leading(matrix: Array, k: int) -> tuple[Array, Array]:
     """Return the k + 1 largest eigenvalues (NaN for what does not exist) and their eigenvectors, where they exist."""
     d = len(matrix)
     first = max(d - k - 1, 0)
-    values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
+    try:
+        values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
+    except linalg.LinAlgError:  # where many are equal to the last bit, a solver for a few of them may give up
+        values, vectors = (found[..., first:] for found in np.linalg.eigh(matrix))
     return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1]
 
 
