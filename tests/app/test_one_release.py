@@ -123,3 +123,17 @@ def test_an_abstention_is_told_with_what_it_cost(visitor: Visitor, tmp_path: Pat
     visitor.get("/releases/release-1")
     assert "release-1 ended without a result; its budget is spent" in visitor.text
     assert "the private step abstained." in visitor.text
+
+
+def test_columns_that_were_declared_wrongly_are_told_of_by_what_was_released(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    lines = (f"{at % 50},5;{at % 7};{at % 11}" for at in range(3_000))
+    (tmp_path / "a.csv").write_text("age;beds;visits\n" + "\n".join(lines) + "\n")
+    visitor.to_columns("a.csv", separator=";", decimal=".")
+    visitor.send("/columns")
+    visitor.send("/question")
+    visitor.send("/budget", epsilon="3")
+    visitor.send("/confirm")
+    assert visitor.wait("release-1") == "finished"
+    assert "Hardly any cell holds a number in age. Is the decimal sign that of the file" in visitor.text

@@ -21,6 +21,7 @@ from privspan.app.words import told
 from privspan.ledger.release_file import SavedRelease, load_release
 from privspan.report import released
 from privspan.report.subject import Subject
+from privspan.report.words import without_numbers
 
 FILES = {
     "report.html": ("Report", "text/html; charset=utf-8"),
@@ -61,6 +62,7 @@ def show(request: Request) -> Response:
         "finding": _finding(run),
         "ledger": _told(desk, run),
     }
+    values["empty"] = _empty(run)
     values["no_map"] = why_no_map(run) if run.made.kind == "fit" and state == "finished" else None
     values["maps"] = [other for other in desk.runs.all() if other.made.of == run.name]
     return page(request, "release.html", 200, **values)
@@ -185,6 +187,12 @@ def _finding(run: Run) -> Html | None:
     if subject is None:
         return None
     return Html(released.opening(subject, released.headline(subject)) + released.facts(subject))
+
+
+def _empty(run: Run) -> list[str]:
+    """Return the columns that hold hardly any number, by what was released of missing cells."""
+    subject = subject_of(run)
+    return [] if subject is None else [subject.names[at] for at in without_numbers(subject.release)]
 
 
 def _told(desk: Desk, run: Run) -> list[str]:
