@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from everyday_replay import DELTA, near, replayed
+from everyday_replay import BY_A_DRAW, DELTA, near, replayed
 from runs import seeded
 
 from privspan import NotPrivateWarning, PrivatePCA, private_pca
@@ -49,6 +49,24 @@ def test_no_replacement_costs_more_than_mu(people, row):
     spent, same = replayed(*last_replaced(X, X[-1], HOSTILE[row]), near)
     assert same
     assert spent <= MU**2 * (1 + 1e-9)
+
+
+def test_no_replacement_costs_more_than_mu_where_float32_is_added_up_and_a_draw_is_polished(people, spied):
+    """Whether the row is in the draw, and pays for the search and for polishing, or not."""
+    X, mu, all_spent = people[0].astype(np.float32), mu_from_budget(8.0, DELTA), []
+    calls = spied(near_course, "polished_centre")
+
+    def run(table, rng):
+        return near(table, rng, epsilon=8.0, tuning=BY_A_DRAW)
+
+    for row in np.array([np.zeros(24), 1e30 * np.eye(24)[0], np.full(24, np.nan)], dtype=np.float32):
+        for place in range(0, 4_000, 500):
+            spent, same = replayed(*last_replaced(np.roll(X, place, axis=0), X[place - 1], row), run)
+            assert same
+            assert spent <= mu**2 * (1 + 1e-9)
+            all_spent.append(spent)
+    assert {rows.shape[0] for _, (rows, *_), _ in calls} == {1_000}
+    assert min(all_spent) < 0.99 * max(all_spent)
 
 
 COURSES = {

@@ -28,28 +28,6 @@ def people():
     return gaussian_subspace(6_000, 60, 5, gamma_w=0.1, rng=0)[0] + 1.0
 
 
-@pytest.fixture
-def spied(monkeypatch):
-    """Remember the calls of functions: names, arguments and answers."""
-
-    def spy(owner, *names):
-        calls = []
-
-        def noting(name, sound):
-            def noted(*arguments, **options):
-                answer = sound(*arguments, **options)
-                calls.append((name, arguments, answer))
-                return answer
-
-            return noted
-
-        for name in names:
-            monkeypatch.setattr(owner, name, noting(name, getattr(owner, name)))
-        return calls
-
-    return spy
-
-
 def test_the_cut_knows_the_constant_of_the_rows(people, spied):
     looked, cuts = spied(RowSource, "with_constant"), spied(near_course, "_cut")
     look = near(people, k=5)

@@ -21,11 +21,11 @@ def fitted(X, rng=0, *, k=2, epsilon=1.0, around=None, search=None, tuning=EVERY
     return course.looked(course.rough_centre(around, around is None if search is None else search))
 
 
-def near(X, rng=0, *, k=2, epsilon=1.0):
+def near(X, rng=0, *, k=2, epsilon=1.0, tuning=EVERYDAY):
     """Run everyday PCA with the course near a subspace, on tables that stable leverage is no use for."""
     source, run = open_table(X, min_rows=2), seeded(rng, epsilon, DELTA)
     apart = seeded(rng + 1) if isinstance(rng, int) else run.on(Child.NEAR)
-    course = EverydayCourse(source, k, run)
+    course = EverydayCourse(source, k, run, tuning)
     centre = course.rough_centre(None, True)
     look = NearCourse(source, k, run, apart)(centre) if centre is not None and centre.located else None
     return course.looked(centre) if look is None else look
