@@ -4,7 +4,9 @@ import os
 import signal
 import sys
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 
 import cloudpickle
@@ -343,13 +345,25 @@ def test_baselines_and_functions_without_persons_say_so():
 # ---- On a cluster --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def client():
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+@pytest.fixture(scope="module", autouse=True)
+def by_value():
+    """As workers cannot import the tests."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@contextmanager
+def workers():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
         yield client
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module")
+def client():
+    with workers() as client:
+        yield client
 
 
 @pytest.mark.slow
@@ -391,6 +405,40 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, clinic, tmp_path,
     client.wait_for_workers(2, timeout=30)
     assert set(client.scheduler_info()["workers"]) != before  # somebody did die
     assert told(away) == told(ps.private_pca(rows, 2, person=ids, **SEEDED))
+
+
+def dies_once(module, name, flag):
+    """After its second call a function of the package ends its worker, but only one in all."""
+    held, calls = import_module(module), []
+    real = getattr(held, name)
+
+    def deadly(*arguments, **options):
+        made = real(*arguments, **options)
+        calls.append(None)
+        if len(calls) == 2 and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return made
+
+    setattr(held, name, deadly)
+
+
+STEPS = ["partitioned_ids._by_bucket", "partitioned_ids._met", "spread_persons._asked", "spread_persons._sent"]
+STEPS += ["exchange._bundled", "spread_persons._paired", "partitioned_rows._opened", "partitioned_rows._folded_part"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS)
+def test_a_worker_killed_in_any_step_changes_nothing(clinic, tmp_path, step):
+    rows, ids = clinic
+    module, _, name = f"privspan.rows.{step}".rpartition(".")
+    flag, robust = tmp_path / "died", {"robust": True, **SEEDED}
+    X, person = spread(rows, ids)
+    with workers() as client, dask.config.set(scheduler=None):
+        client.run(dies_once, module, name, flag)
+        away = ps.private_pca(X, 2, person=person, **robust)
+    assert flag.exists()
+    assert told(away) == told(ps.private_pca(rows, 2, person=ids, **robust))
 
 
 @pytest.mark.slow

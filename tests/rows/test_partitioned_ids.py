@@ -109,7 +109,8 @@ SERIES = {
 def on_dask(ids, lengths=None):
     if isinstance(ids, list):
         held = np.empty(len(ids), dtype=object)
-        held[:] = ids
+        for at, one in enumerate(ids):
+            held[at] = one
         ids = held
     return da.from_array(ids, chunks=(cuts(N) if lengths is None else lengths,))
 
@@ -118,6 +119,71 @@ def on_dask(ids, lengths=None):
 def synchronous():
     with dask.config.set(scheduler="synchronous"):
         yield
+
+
+ONE_BY_ONE = [
+    1,
+    "1",
+    1.0,
+    True,
+    "True",
+    0,
+    -0.0,
+    "0",
+    "",
+    "001",
+    2**53,
+    2**53 + 1,
+    float(2**53),
+    2**70,
+    str(2**70),
+    1e300,
+]
+ONE_BY_ONE += [
+    uuid.UUID(int=5),
+    str(uuid.UUID(int=5)),
+    b"x",
+    "x",
+    " x",
+    "x\0",
+    "\ud800",
+    None,
+    np.nan,
+    pd.NaT,
+    pd.NA,
+    float("inf"),
+]
+ONE_BY_ONE += [
+    Decimal("NaN"),
+    Decimal(1),
+    Fraction(1, 3),
+    1 / 3,
+    np.float32(0.1),
+    0.1,
+    np.int8(1),
+    date(2020, 1, 1),
+    1j,
+]
+ONE_BY_ONE += [datetime(2020, 1, 1), pd.Timestamp("2020-01-01", tz="UTC"), ("a", 1), ["a", 1.0], frozenset([1]), {1}]
+ONE_BY_ONE += [
+    np.datetime64("NaT"),
+    np.datetime64("2020-01-01"),
+    pd.Interval(0, 1),
+    pd.Interval(0.0, 1.0),
+    pd.Period("2020-01", "M"),
+]
+
+
+@given(chosen=st.lists(st.integers(0, len(ONE_BY_ONE) - 1), min_size=1, max_size=30), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_ids_of_all_kinds_together_tell_the_same_persons_in_partitions(chosen, data):
+    at = data.draw(st.lists(st.integers(0, len(chosen)), max_size=4))
+    lengths = tuple(np.diff([0, *sorted(at), len(chosen)]).tolist())
+    ids, rows = [ONE_BY_ONE[which] for which in chosen], np.zeros((len(chosen), 1))
+    expected = at_home(id_codes(ids, len(ids)))
+    table = da.from_array(rows, chunks=(lengths, 1))
+    assert persons_of(partitioned_ids(table, on_dask(ids, lengths))) == expected
+    assert persons_of(partitioned_ids(table, ids)) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
