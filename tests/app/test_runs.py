@@ -1,5 +1,6 @@
 """Releases on disk: how each ended, and that one is at work at a time."""
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_how_a_release_ended_is_told_by_the_exit_code(code: int, state: str, tmp
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
     codes = {ExitCode.OK: "finished", ExitCode.ABSTAINED: "abstained", ExitCode.REFUSED: "refused"}
-    assert codes | {ExitCode.INTERRUPTED: "interrupted"} == _ENDED
+    assert codes | {ExitCode.INTERRUPTED: "interrupted", -signal.SIGINT: "interrupted"} == _ENDED
 
 
 def test_one_is_at_work_at_a_time_and_can_be_stopped(tmp_path: Path) -> None:
@@ -116,3 +117,13 @@ def test_a_log_is_shown_without_what_a_terminal_obeys(tmp_path: Path) -> None:
     run = begun(runs)
     ended(run)
     assert run.log == ["\ufffd[31mred\ufffd"]
+
+
+@pytest.mark.parametrize(
+    "code", ["raise KeyboardInterrupt", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+)
+def test_what_was_stopped_before_it_had_begun_is_told_from_what_failed(code: str, tmp_path: Path) -> None:
+    runs = Runs(tmp_path / "out", tmp_path, program(code))
+    run = begun(runs)
+    ended(run)
+    assert run.state == ("interrupted" if "Keyboard" in code else "failed")

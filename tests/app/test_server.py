@@ -106,6 +106,7 @@ def test_ctrl_c_during_a_release_stops_it_and_says_what_was_spent(app) -> None:
     assert out == ""
     assert "release-1 of a.csv:" in said
     assert "interrupted. The private step had begun, so its budget counts as spent, and the ledger says so." in said
+    assert "Spent together: epsilon 1 at delta 1e-06" in said
     assert "Traceback" not in said
     assert "GET /" not in said  # no log of requests
 

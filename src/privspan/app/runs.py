@@ -31,7 +31,9 @@ from privspan.app.commands import PROGRAM
 State: TypeAlias = Literal["running", "finished", "abstained", "refused", "failed", "interrupted"]
 
 _NAME = re.compile(r"release-[1-9][0-9]{0,5}")
-_ENDED: Mapping[int, State] = {0: "finished", 4: "abstained", 5: "refused", 130: "interrupted"}  # exit codes of a fit
+_ENDED: Mapping[int, State] = {0: "finished", 4: "abstained", 5: "refused", 130: "interrupted", -2: "interrupted"}
+"""Exit codes of a fit; -2 of one that Ctrl-C reached before it had begun."""
+
 _RESULTS = {"fit": "release.npz", "map": "map.json"}
 _LAST_LINES = 40  # of a log, that are shown
 _SHORTEST = 0.05  # seconds between two looks at a program that is to end
@@ -93,7 +95,9 @@ class Run:
         if _is_held(self.folder / "log.txt"):
             return "running"
         try:
-            return _ENDED.get(int((self.folder / "ended.txt").read_text("utf-8")), "failed")
+            code = int((self.folder / "ended.txt").read_text("utf-8"))
+            stopped = self.log[-1:] == ["KeyboardInterrupt"]  # while Python itself was starting
+            return _ENDED.get(code, "interrupted" if stopped else "failed")
         except (OSError, ValueError):
             return "finished" if self.result.is_file() else "interrupted"
 

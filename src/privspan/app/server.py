@@ -183,7 +183,7 @@ def ended(desk: Desk) -> list[str]:
         return []
     if run.state == "running":
         return [f"{run.name} is still writing; it goes on by itself."]
-    return [f"{run.name} of {run.made.table}:", *run.log[-1:]]
+    return [f"{run.name} of {run.made.table}:", *run.log[-1:], *one_release.spent(desk, run)]
 
 
 def main(

@@ -60,7 +60,7 @@ def show(request: Request) -> Response:
         "folder": desk.folder.root.name,
         "files": _files(run),
         "finding": _finding(run),
-        "ledger": _told(desk, run),
+        "ledger": spent(desk, run),
     }
     values["empty"] = _empty(run)
     values["no_map"] = why_no_map(run) if run.made.kind == "fit" and state == "finished" else None
@@ -195,7 +195,7 @@ def _empty(run: Run) -> list[str]:
     return [] if subject is None else [subject.names[at] for at in without_numbers(subject.release)]
 
 
-def _told(desk: Desk, run: Run) -> list[str]:
+def spent(desk: Desk, run: Run) -> list[str]:
     """Say what the ledger holds of the table by now."""
     path = desk.folder.root / run.made.table
     try:
