@@ -57,6 +57,12 @@ def test_another_address_is_taken_from_somebody_who_knows() -> None:
     made.close()
 
 
+@pytest.mark.parametrize("host", ["example.invalid", "a" * 300])
+def test_what_is_no_address_is_told_of(host: str) -> None:
+    with pytest.raises(ParameterError, match="must be an address"):
+        sockets(host, 0, knowing=True)
+
+
 @pytest.mark.parametrize("output", ["..", "../elsewhere", "/tmp", "."])
 def test_what_it_writes_stays_below_its_folder(output: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()

@@ -1,6 +1,7 @@
 """``privspan app``: mistakes get a sentence, and nothing is started."""
 
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def test_a_port_that_is_taken_is_told_of(tmp_path: Path, monkeypatch, capsys) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["app", "--port", str(taken.getsockname()[1])]) == 1
     assert "in use" in capsys.readouterr().err
+
+
+def test_a_system_without_locks_of_files_is_told_of(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    assert main(["app", "--folder", str(tmp_path)]) == 1
+    assert "needs Linux or macOS" in capsys.readouterr().err

@@ -38,6 +38,8 @@ def app(
     """
     if any(find_spec(package) is None for package in ("jinja2", "starlette", "uvicorn")):
         raise Complaint("the app needs more packages: pip install 'privspan[app]'.", ExitCode.FAILED)
+    if find_spec("fcntl") is None:
+        raise Complaint("the app needs Linux or macOS; on Windows, the Windows Subsystem for Linux.", ExitCode.FAILED)
     if not folder.is_dir():
         raise Complaint(f"--folder takes a folder, and {str(folder)!r} is none.")
     if ledger is not None and ledger.suffix != ".json":
