@@ -177,6 +177,14 @@ def test_what_fails_is_told_in_one_sentence_and_leaves_nothing(name: str, words:
     assert list(copies.iterdir()) == []
 
 
+@pytest.mark.parametrize("call", [open_rows, draft_schema])
+def test_a_url_that_cannot_be_read_is_not_quoted_behind_the_refusal_either(call) -> None:
+    with pytest.raises(ParameterError, match="cannot be read") as refusal:
+        call("https://ann:secret\u2100@host/people.csv")  # a sign that urllib refuses, and quotes the password with
+    assert "secret" not in str(refusal.value)
+    assert (refusal.value.__cause__, refusal.value.__context__) == (None, None)
+
+
 def test_no_url_is_logged_and_logs_are_as_before(host, memory: str, files: Path, caplog) -> None:
     caplog.set_level(logging.DEBUG)
     open_rows(f"http://zoe:pa55@{host[0]}/people.csv?token=secret")

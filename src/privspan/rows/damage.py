@@ -36,6 +36,6 @@ def refusal_alone() -> Iterator[None]:
     """
     try:
         yield
-    except UnreadableFileError as refusal:
+    except PrivspanError as refusal:
         refusal.__context__ = None
         raise
