@@ -256,13 +256,16 @@ def test_a_place_shows_no_url() -> None:
         table_place(None, Database())
 
 
-def test_copies_that_a_killed_process_left_are_told_of_in_one_sentence(folder: Path, monkeypatch, capsys) -> None:
+@pytest.mark.parametrize("command", [["fit", *BUDGET, "-o", "out.npz"], ["columns"]], ids=["fit", "columns"])
+def test_copies_that_a_killed_process_left_are_told_of_in_one_sentence(
+    command: list[str], folder: Path, monkeypatch, capsys
+) -> None:
     left = folder / "privspan-copy-left.temporary"
     left.mkdir(mode=0o700)
     (left / "people.parquet").touch()
     monkeypatch.setenv("PRIVSPAN_TMPDIR", str(folder))
     with fsspec.open("memory://copied/people.csv", "wb") as file:
         file.write((folder / "people.csv").read_bytes())
-    assert main(["fit", "memory://copied/people.csv", *BUDGET, "-o", "out.npz"]) == ExitCode.OK
+    assert main([*command, "memory://copied/people.csv"]) == ExitCode.OK
     assert not left.exists()
     assert "Removed a temporary copy of a table that a process had left behind" in capsys.readouterr().err

@@ -33,7 +33,7 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
         # How many rows there are is nobody's business where persons have several.
         counted = shown.read if reading.person is None and reading.schema is None else None
         try:
-            with watching_rows(read=counted), _leftovers_noted():
+            with watching_rows(read=counted), leftovers_noted():
                 source = open_rows(given, columns=columns, query=place.query, table=place.table, **vars(reading))
         except UnreadableFileError:
             if isinstance(given, Path):  # what is elsewhere is not asked for a second time
@@ -44,7 +44,7 @@ def open_table(place: Place, columns: Sequence[str] | None, reading: Reading, sh
 
 
 @contextmanager
-def _leftovers_noted() -> Iterator[None]:
+def leftovers_noted() -> Iterator[None]:
     """Say in the words of a command that copies of a killed process have been removed."""
     from privspan.rows import LeftoverWarning
 
@@ -75,7 +75,7 @@ def given_table(place: Place) -> Iterator[Path | str]:
         raise Complaint("'-' reads CSV from standard input, for example: privspan fit - … < people.csv")
     from privspan.rows.files.spool import Spool, room_told
 
-    with room_told(), _leftovers_noted():
+    with room_told(), leftovers_noted():
         spool = Spool()
     with spool:
         copy = spool.path / "stdin.csv"

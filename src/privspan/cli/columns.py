@@ -12,7 +12,7 @@ from privspan.cli._groups import TextForm
 from privspan.cli._options import Overwrite, check_target, grouped, output_to
 from privspan.cli._place import Database, TableFile, table_place
 from privspan.cli._progress import activity
-from privspan.cli._table import given_table
+from privspan.cli._table import given_table, leftovers_noted
 
 
 @grouped
@@ -38,7 +38,7 @@ def columns(
     place = table_place(file, database)
     check_target(output, "-o", (".toml",), spare={"the table": place.path}, overwrite=overwrite)
     declared = Schema().but(**vars(form))
-    with activity(f"Looking at {place.name}"), given_table(place) as given:
+    with activity(f"Looking at {place.name}"), given_table(place) as given, leftovers_noted():
         text = draft_schema(given, declared, query=place.query, table=place.table)
     if output is None:
         sys.stdout.write(text)
