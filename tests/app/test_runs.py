@@ -1,8 +1,10 @@
 """Releases on disk: how each ended, and that one is at work at a time."""
 
+import fcntl
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,18 @@ def test_what_was_stopped_before_it_had_begun_is_told_from_what_failed(code: str
     run = begun(runs)
     ended(run)
     assert run.state == ("interrupted" if "Keyboard" in code else "failed")
+
+
+def test_two_apps_on_one_folder_begin_one_after_the_other(tmp_path: Path) -> None:
+    apps = [Runs(tmp_path / "out", tmp_path, program(WAITS)) for _ in range(2)]
+    folders = [app.new_folder() for app in apps]  # nothing is at work yet
+    made = made_now("fit", ["fit"], ANSWERS, "a test")
+    with ThreadPoolExecutor(2) as pool, (tmp_path / "out" / "begin.lock").open("a") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)  # as a third one that is beginning
+        begun_by = [pool.submit(app.start, to, made, ANSWERS, {}) for app, to in zip(apps, folders, strict=True)]
+        time.sleep(0.2)
+        assert not any(one.done() for one in begun_by)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        refused = [one.exception(60) for one in begun_by]
+    assert sorted(type(error).__name__ for error in refused) == ["BusyError", "NoneType"]
+    assert [app.interrupt(30.0) is None for app in apps].count(False) == 1

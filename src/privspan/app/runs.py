@@ -172,7 +172,8 @@ class Runs:
 
         From here on it may spend: whoever calls makes sure that a person has confirmed it, once.
         """
-        with self._lock:
+        with self._lock, (self.folder / "begin.lock").open("a") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)  # another app on this folder may be beginning one
             self._refuse_if_busy()
             for name, text_of in files.items():
                 _write_new(folder / name, text_of)
