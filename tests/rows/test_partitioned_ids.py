@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from spread import cuts
 
 from privspan._lib.identity import UntellableError, key_of, scattered
-from privspan.rows import id_codes, partition_rows
+from privspan.rows import id_codes, partition_rows, partitioned
 from privspan.rows.exchange import join_pieces
 from privspan.rows.partitioned_ids import ROWS_OF_PARTITION, _keyed, _met, digest, partitioned_ids
 from privspan.rows.persons import belongings
@@ -275,7 +275,7 @@ def test_intervals_are_told_apart_by_where_they_are_sent():
 
 
 def frame_of(*columns):
-    """A Dask frame whose partitions have these ids, whatever types a reader has made of them."""
+    """Return a Dask frame whose partitions have these ids, whatever types a reader has made of them."""
     frames = pytest.importorskip("dask.dataframe")
     parts = [pd.DataFrame({"a": np.zeros(len(ids)), "patient": ids}) for ids in columns]
     delayed = [dask.delayed(part) for part in parts]
@@ -286,6 +286,7 @@ def frame_of(*columns):
 LONG = 2**60 + np.arange(10)
 READ_OTHERWISE = {
     "long numbers as floats": (LONG, np.append(LONG.astype(float), np.nan)),
+    "numbers as text": (np.arange(9), pd.Series(["007", "A12"], dtype="str")),
     "floats as long numbers": (LONG.astype(float), LONG),
     "text as numbers": (pd.Series(["007", "7", "A12"], dtype="str"), pd.Series([7, 7])),
     "text as floats": (pd.Series(["7.50", "A12"], dtype="str"), pd.Series([7.5])),
@@ -312,6 +313,10 @@ def test_nobody_is_several_persons_because_a_reader_made_numbers_of_some_ids(kin
         (LONG.astype(float), np.append(LONG.astype(float), np.nan)),  # in all partitions alike
         (pd.Series(["7", "A12"], dtype="str"), pd.Series([np.nan, np.nan])),
         (np.arange(4), pd.Series([np.nan, np.inf])),
+        (np.arange(4), pd.Series(["1", None, "2"], dtype="str")),
+        (np.arange(4), pd.Categorical([1, 2, 2])),
+        (np.arange(4), pd.array([1, None, 2], dtype="Int64")),
+        (LONG, LONG.astype(object)),
     ],
 )
 def test_ids_of_another_type_that_says_as_much_are_taken(columns):
@@ -319,6 +324,26 @@ def test_ids_of_another_type_that_says_as_much_are_taken(columns):
         id_codes(np.concatenate([np.asarray(one, dtype=object) for one in columns]), sum(map(len, columns)))
     )
     assert persons_of(partitioned_ids(frame_of(*columns), "patient")) == expected
+
+
+def test_ids_are_those_of_a_column_by_its_name():
+    """Also in partitions whose columns stand in another order, where Dask takes them as they are."""
+    frames = pytest.importorskip("dask.dataframe")
+    whole = pd.DataFrame({"a": np.arange(8.0), "b": -np.arange(8.0), "patient": np.arange(8) % 3})
+    kept, turned = whole[:4], whole[4:][["patient", "b", "a"]]
+    for last, same in ((turned, True), (turned.rename(columns={"patient": "c"}), False)):
+        parts = [dask.delayed(part) for part in (kept, last)]
+        X = frames.from_delayed(parts, meta=whole[:0], verify_meta=False)
+        if same:
+            found = partitioned_ids(X, "patient")
+            rows = np.concatenate(found.table.place.fetch(found.table.parts, found.table.lengths))
+            assert np.array_equal(rows, whole[["a", "b"]])
+            assert persons_of(found) == at_home(id_codes(whole["patient"], 8))
+            plain = partitioned(X)
+            assert np.array_equal(np.concatenate(plain.place.fetch(plain.parts, plain.lengths)), whole)
+        else:
+            with pytest.raises(ValueError, match="as its metadata say"):
+                partitioned_ids(X, "patient").table.here()[:]
 
 
 def test_objects_that_may_be_equal_to_others_are_refused():

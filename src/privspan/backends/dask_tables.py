@@ -125,11 +125,24 @@ def open_with_ids(
     """
     chosen, schema = _numbers_of(rest)
     frame = X[[*chosen, column.name]]
-    place, chunks = DaskPlace(frame), _chunks(frame)
+    place, chunks = DaskPlace(frame), _frame_chunks(frame)
     lengths = _counted(chunks)
     table = _table("X", place, len(chosen), place.map(_but_last, chunks), lengths, schema.dtype)
     table = replace(table, names=schema.names, left_out=schema.left_out)
     return table, place.map(_last, chunks), lengths
+
+
+def _frame_chunks(frame: Collection) -> list[Part]:
+    """Return the partitions of a dataframe, each with its columns by name: Dask may leave them as they are."""
+    return DaskPlace(frame).map(partial(_by_name, list(frame.columns)), _chunks(frame))
+
+
+def _by_name(labels: list[object], frame: Part) -> Part:
+    if len(labels) == 1 or list(frame.columns) == labels:
+        return frame
+    if not {*labels} <= {*frame.columns}:
+        raise _other_than_declared("X", len(labels))
+    return frame[labels]
 
 
 def _but_last(frame: Part) -> Part:
@@ -165,7 +178,7 @@ def _numbers_of(X: Collection) -> tuple[list[object], _Schema]:
 def _frame_parts(name: str, frame: Collection, dtype: np.dtype, lengths: Sequence[int] | None) -> PartitionedTable:
     """Return the partitions of a dataframe of numbers, after counting their rows where nobody has."""
     lengths = counted(frame) if lengths is None else lengths
-    return _table(name, DaskPlace(frame), int(frame.shape[1]), _chunks(frame), lengths, dtype)
+    return _table(name, DaskPlace(frame), int(frame.shape[1]), _frame_chunks(frame), lengths, dtype)
 
 
 def _table(
@@ -188,6 +201,10 @@ def _checked(name: str, d: int, dtype: np.dtype, chunk: Part, length: int) -> Re
         columns = [pandas_numbers(chunk.iloc[:, index], dtype) for index in range(d if is_frame else 0)]
         rows = np.column_stack(columns) if is_frame else cell_numbers(chunk, dtype)
     if rows is None or rows.shape != (length, d):
-        what = f"rows of {d} real numbers, as many as its metadata say"
-        raise ParameterError("A partition of {name} must be {what}; it is not.", name=Parameter(name), what=what)
+        raise _other_than_declared(name, d)
     return rows
+
+
+def _other_than_declared(name: str, d: int) -> ParameterError:
+    what = f"rows of {d} real numbers, as many as its metadata say"
+    return ParameterError("A partition of {name} must be {what}; it is not.", name=Parameter(name), what=what)

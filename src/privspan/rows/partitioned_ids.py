@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -114,22 +114,27 @@ def _opened(X: object, person: Ids, what: Parameter | str) -> tuple[object, Part
     if tuple(filter(None, sizes)) != table.lengths:
         raise ParameterError("{person} must have one id per row, in the partitions of {X}; got other partitions.")
     parts = [part for part, length in zip(parts, sizes, strict=True) if length]
-    lost = _lost_as((ids if isinstance(person, str) else person).dtype)
-    return declared, table, table.place.map(partial(_keyed, what, lost=lost), parts), len(lengths)
+    dtype = (ids if isinstance(person, str) else person).dtype
+    read = table.place.map(partial(_keyed, what, declared=_declared_kind(dtype)), parts)
+    return declared, table, read, len(lengths)
 
 
-def _lost_as(declared: Any) -> tuple[str, float]:
-    """Return as which kinds of numbers, and from what size on, ids of a declared type are no longer told apart.
+def _declared_kind(dtype: Any) -> str:
+    """Return a word for the declared type of ids, or NumPy's letter for it."""
+    return "text" if dtype_kind(dtype).other == "text" else str(getattr(dtype, "kind", "O"))
 
-    A reader may have made these of some partitions and not of others: one person would be taken for several.
+
+def _spoilt(declared: str, dtype: Any, keys: Iterable[Any]) -> bool:
+    """Tell whether ids were read as something else than declared, by which the same ones may no longer be told.
+
+    A reader does so in some partitions and not in others: one person would be taken for several.
     """
-    if dtype_kind(declared).other == "text":
-        return "biuf", 0.0  # "007" is not 7
-    return "iu" if _kind(declared) == "f" else "f", 2.0**53
-
-
-def _kind(dtype: Any) -> str:
-    return str(getattr(dtype, "kind", "O"))
+    kind = _declared_kind(dtype)
+    if kind not in "biuf":
+        return declared in "iuf" and any(isinstance(key, str) for key in keys)  # "007" is not 7
+    if declared == "text" or (declared == "f") != (kind == "f"):
+        return any((declared == "text" or abs(key) >= 2.0**53) and math.isfinite(key) for key in keys)
+    return False
 
 
 def digest(read: Keyed) -> int:
@@ -150,20 +155,13 @@ def _here(ids: object, table: PartitionedTable, what: Parameter | str) -> list[P
     return table.place.send(read)
 
 
-def _keyed(what: Parameter | str, ids: Ids, lost: tuple[str, float] = ("", 0.0)) -> Keyed:
+def _keyed(what: Parameter | str, ids: Ids, declared: str | None = None) -> Keyed:
     """Return the different keys of a column of ids, and of each cell the number of its key, -1 where it is missing.
 
-    A key is a function of its cell alone, so it means the same in every partition; not where it was `lost`.
+    A key is a function of its cell alone, so it means the same in every partition, of one declared type.
     """
     held = as_frame(ids)
     column = one_column(held)
-    kinds, size = lost
-    numbers: Any = column.cells if column is not None and _kind(getattr(ids, "dtype", None)) in kinds else ()
-    if any(size <= abs(number) < math.inf for number in numbers):
-        told = "read them as text, or as `Int64` if some are missing"
-        raise ParameterError(
-            "{what} must hold ids of its declared type in all partitions: {told}.", what=what, told=told
-        )
     if column is not None and column.stand_ins:
         places, first = np.unique(column.places, return_index=True)
         known = places >= 0
@@ -173,12 +171,18 @@ def _keyed(what: Parameter | str, ids: Ids, lost: tuple[str, float] = ("", 0.0))
         numbers[places[known]] = np.arange(len(found))
         column = replace(column, cells=found, places=numbers[column.places])
     try:
-        if column is not None:
-            keys, codes = keys_of(column)
-            return keys, np.array([scattered(key) for key in keys], dtype=np.int64), codes
+        if column is None:
+            raise UntellableError
+        keys, codes = keys_of(column)
+        numbers = np.array([scattered(key) for key in keys], dtype=np.int64)
     except UntellableError:
-        pass
-    raise untellable(what)
+        raise untellable(what) from None
+    if declared is not None and _spoilt(declared, getattr(held, "dtype", np.dtype(object)), keys):
+        told = "read them as text, or as `Int64` if some are missing"
+        raise ParameterError(
+            "{what} must hold ids of its declared type in all partitions: {told}.", what=what, told=told
+        )
+    return keys, numbers, codes
 
 
 def _by_bucket(count: int, read: Keyed, length: int, number: int) -> list[Piece]:
