@@ -97,11 +97,13 @@ def _unreadable(scheme: str) -> ParameterError:
 def _on_server(url: str, server: str, parts: SplitResult) -> Location:
     """Name a database on a server; what the URL leaves out, libpq takes from its environment."""
     options: _Options = parse_qs(parts.query)
-    host = server or "".join(f"{quote(host, safe='')}" for host in options.get("host", options.get("hostaddr", ())))
-    port = options.get("port", [""])[0]
+    # Options replace what stands before them, and the last one counts: so libpq has it, and it is that data set.
+    last = {name: values[-1] for name, values in options.items()}
+    name, _, port = server.rpartition(":") if server.rpartition(":")[2].isdigit() else (server, "", "")
+    host, port = last.get("hostaddr", last.get("host")), last.get("port", port)
+    host = name if host is None else quote(host, safe="")
     host = f"{host}:{port}" if port else host
-    database = unquote(parts.path.lstrip("/")) or options.get("dbname", [""])[0]
-    service = options.get("service", [""])[0]
+    database, service = last.get("dbname", unquote(parts.path.lstrip("/"))), last.get("service", "")
     address = f"postgresql://{host.lower().removesuffix(':5432')}/{quote(database)}"
     address += f"?service={quote(service)}" if service else ""
     return Location(url, "postgresql", database or service or "the database", address)
