@@ -47,9 +47,8 @@ def test_wide_tables_come_a_few_rows_at_a_time():
 
 def test_columns_whose_names_differ_in_capitals_alone_are_not_mixed_up():
     """They are one name to DuckDB."""
-    rows = duckdb.sql("select 1.0 as age, 2.0 as AGE, 3.0 as Age")
     for columns, values in ((["Age", "age"], [3, 1]), (["AGE"], [2])):
-        (batch,) = batches_of(rows).read(columns)
+        (batch,) = batches_of(duckdb.sql("select 1.0 as age, 2.0 as AGE, 3.0 as Age")).read(columns)
         assert batch.schema.names == columns
         assert [column[0].as_py() for column in batch.columns] == values
 

@@ -100,7 +100,7 @@ def test_few_types_are_anything():
 
 
 def test_the_house_does_not_grow():
-    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49037
+    assert sum(text.count("\n") for text in sources(PACKAGE).values()) <= 49036
 
 
 def modules_without_tests() -> list[str]:

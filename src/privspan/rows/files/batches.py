@@ -87,14 +87,13 @@ def _of_dataset(dataset: Any, rows: int, columns: Sequence[str]) -> Iterator[pa.
 
 
 def _of_duckdb(relation: Any, rows: int) -> Batches:
-    """Return a relation; DuckDB, to which A and a are one name, has others for columns that would be mixed up."""
-    none = relation.limit(0)
-    fields = zip(relation.columns, _relation_reader(none, rows).schema, strict=True)
-    within = dict(zip(relation.columns, map(quoted_name, none.columns), strict=True))
+    """Return a relation; where names differ in capitals alone, which are one name to DuckDB, with all columns."""
+    fields = zip(relation.columns, _relation_reader(relation.limit(0), rows).schema, strict=True)
+    clear = len({name.lower() for name in relation.columns}) == len(relation.columns)
 
     def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        listed = ", ".join(f"{within[name]} as {quoted_name(name)}" for name in columns)
-        yield from _relation_reader(relation.project(listed), rows)
+        wanted = relation.project(", ".join(map(quoted_name, columns))) if clear else relation
+        yield from _of_reader(_relation_reader(wanted, rows), columns)
 
     return Batches(pa.schema([field.with_name(name) for name, field in fields]), read)
 
