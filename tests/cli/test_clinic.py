@@ -71,4 +71,4 @@ def test_the_median_of_ten_runs(tmp_path):
     made = clinic(rng=0)
     found = [quality(made, fitted(made, tmp_path)) for _ in range(10)]
     assert np.median([captured for captured, _ in found]) >= 0.9
-    assert np.median([off.max() for _, off in found]) < 0.1
+    assert np.median([off.max() for _, off in found]) < 0.15  # .077 in 150 runs, and .013 for the median of ten
