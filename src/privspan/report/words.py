@@ -142,7 +142,7 @@ def without_numbers(release: Release) -> list[int]:
     counts, std, n = release.extras.get("gaps"), release.extras.get("gaps_std"), release.parameters.get("n")
     if not isinstance(counts, np.ndarray) or not _finite(std) or not isinstance(n, int):
         return []
-    return np.flatnonzero(counts + 2.0 * float(std) > n).tolist() if n > 8.0 * float(std) else []  # type: ignore[arg-type]
+    return np.flatnonzero(counts + 4.0 * float(std) > n).tolist() if n > 16.0 * float(std) else []  # type: ignore[arg-type]
 
 
 def one_column(subject: Reading) -> str | None:
