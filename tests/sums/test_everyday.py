@@ -850,6 +850,9 @@ def test_directions_of_the_same_variance_are_no_reason_to_fail():
         values, vectors = leading(matrix, 10)
         np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:11], rtol=1e-9)
         np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+        fewer, vectors = leading(matrix, 10, beyond=0)
+        np.testing.assert_allclose(fewer, values[:10], rtol=1e-9)
+        np.testing.assert_allclose(matrix @ vectors, vectors * fewer, atol=1e-12)
 
 
 def test_with_few_columns_looks_are_mixed_only_where_strong_directions_may_hide_weak_ones():

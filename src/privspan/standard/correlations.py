@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from privspan.sums.judge import leading
 from privspan.sums.pca_result import Noisy
 
 Array = NDArray[np.float64]
@@ -308,8 +309,7 @@ def _leading(matrix: Array, k: int) -> Array:
     d = len(matrix)
     if d <= _ALL_VECTORS:
         return np.asarray(np.linalg.eigh(matrix)[1][:, ::-1][:, :k])
-    vectors: Array = linalg.eigh(matrix, subset_by_index=(d - k, d - 1), check_finite=False)[1]
-    return vectors[:, ::-1]
+    return leading(matrix, k, beyond=0)[1]
 
 
 def _entry_variances(released: NoisyMoment, w: Array) -> Array:

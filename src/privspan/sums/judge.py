@@ -180,15 +180,15 @@ def loadings_std(basis: Array, within: Array, values: Array, noise: float, turn:
     return loading_errors(basis, within, off @ turned, (beside[:, 0], towards @ turned))
 
 
-def leading(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Return the k + 1 largest eigenvalues (NaN for what does not exist) and their eigenvectors, where they exist."""
+def leading(matrix: Array, k: int, beyond: int = 1) -> tuple[Array, Array]:
+    """Return k largest eigenvalues and `beyond`, 0 or 1, more (NaN if there is none), and eigenvectors that exist."""
     d = len(matrix)
-    first = max(d - k - 1, 0)
+    first = max(d - k - beyond, 0)
     try:
         values, vectors = linalg.eigh(matrix, subset_by_index=(first, d - 1), check_finite=False)
     except linalg.LinAlgError:  # where many are equal to the last bit, a solver for a few of them may give up
         values, vectors = (found[..., first:] for found in np.linalg.eigh(matrix))
-    return np.append(values[::-1], np.nan)[: k + 1], vectors[:, ::-1]
+    return np.append(values[::-1], np.nan)[: k + beyond], vectors[:, ::-1]
 
 
 def _judged(
