@@ -62,6 +62,7 @@ def test_closing_twice_is_no_error():
     spool = Spool()
     spool.close()
     spool.close()
+    assert not spool.path.exists()
 
 
 def child(code, **options):

@@ -152,18 +152,24 @@ def whole_change_over_charge(seed, n=200, d=5):
     return _whole_change_over_charge(X, other, number)
 
 
+def _half_lost(n, d, in_turn):
+    """Return tables that differ in the first row, which decides whether what the second half adds is rounded away."""
+    X, half = np.zeros((n, d), dtype=np.float32), n // 2 + 1
+    X[:half, 0], X[half:, 1] = 1.0, 1.0
+    X[half:, 0] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
+    other = X.copy()
+    other[0] = 7.0 * np.eye(d)[2]
+    return X, other
+
+
 def lost_whole_over_charge(n=128, d=40):
     """Return that for a row that decides whether half of its run is lost, as in `lost_bits_over_charge`.
 
     Unit rows are a little shorter than 1: without the first, those of the first half add up to less than 64.
     """
-    worst, half = 0.0, n // 2 + 1
+    worst = 0.0
     for in_turn in (1, 2, 4, 8):
-        X = np.zeros((n, d), dtype=np.float32)
-        X[:half, 0], X[half:, 1] = 1.0, 1.0
-        X[half:, 0] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
-        other = X.copy()
-        other[0] = 7.0 * np.eye(d)[2]
+        X, other = _half_lost(n, d, in_turn)
         worst = max(worst, _whole_change_over_charge(X, other, 0))
     return worst
 
@@ -275,13 +281,9 @@ def random_cross_over_charge(seed, n=200, d=5, k=2):
 
 def lost_cross_over_charge(n=32, d=40):
     """Return that for a row that decides whether half of its run is lost, as in `lost_whole_over_charge`."""
-    worst, half, basis = 0.0, n // 2 + 1, np.eye(d, 1)
+    worst, basis = 0.0, np.eye(d, 1)
     for in_turn in (1, 2, 4, 8):
-        X = np.zeros((n, d), dtype=np.float32)
-        X[:half, 0], X[half:, 1] = 1.0, 1.0
-        X[half:, 0] = np.sqrt(0.4999 * 2.0**-23 * (n // 2) / in_turn)
-        other = X.copy()
-        other[0] = 7.0 * np.eye(d)[2]
+        X, other = _half_lost(n, d, in_turn)
         worst = max(worst, cross_change_over_charge(X, other, 0, basis, np.ones(1), 2.0))
     return worst
 
